@@ -117,6 +117,15 @@ def test_a_draft_model_has_the_same_tokens(tmp_path: Path) -> None:
         load_both(directory, other, tmp_path)
 
 
+def test_a_draft_model_reads_prompts_from_left_to_right(tmp_path: Path) -> None:
+    directory = copy_checkpoint("qwen3", tmp_path / "model")
+    two_way = copy_checkpoint("../golden_vision/paligemma", tmp_path / "two_way")
+    with pytest.raises(
+        ModelLoadError, match=r"must not have tokens of a prompt that see later ones, given a pali"
+    ):
+        load_both(directory, two_way, tmp_path)
+
+
 def test_a_draft_model_has_no_states(tmp_path: Path) -> None:
     directory = copy_checkpoint("qwen3", tmp_path / "model")
     hybrid = copy_checkpoint("lfm2", tmp_path / "hybrid")

@@ -17,6 +17,7 @@ from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
+from ouzel.engine.state.two_way_tokens import CAUSAL
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import EngineRequest, SpeculationParams
 from tests.backends.conftest import Load, skip_without_kernels
@@ -48,11 +49,13 @@ class RecordingRunner(LimitedRunner):
         self.run = self._record
         # first token, tokens and logits of each subsequence of each step
         self.rows: list[tuple[int, list[int], NDArray[np.float32]]] = []
+        self.nums_subsequences: list[int] = []  # of each step
 
     def _record(self, batch: ForwardBatch) -> NDArray[np.float32]:
         num_tokens = len(batch.token_ids)
         logits = self._run(replace(batch, sampled_rows=np.arange(num_tokens))).copy()
         begins = batch.subsequence_begins.tolist()
+        self.nums_subsequences.append(len(batch.past_lens))
         for past, begin, end in zip(batch.past_lens.tolist(), begins, begins[1:], strict=False):
             self.rows.append((past, batch.token_ids[begin:end].tolist(), logits[begin:end]))
         return logits[batch.sampled_rows]
@@ -68,10 +71,14 @@ def test_all_logits_of_prompts_in_one_batch_equal_transformers(
     golden: VisionGolden, load: Load
 ) -> None:
     recorder = make_recorder(golden, load)
-    requests = [golden.request(count, max_tokens=1) for count in (1, 2, 4)]
+    engine = EngineCore(recorder, prefix_caching=False)
+    run_alone(engine, golden.request(4, max_tokens=1))  # encodes all pictures
+    recorder.rows.clear()
+    recorder.nums_subsequences.clear()
 
-    run(EngineCore(recorder), requests)
+    run(engine, [golden.request(count, max_tokens=1) for count in (1, 2, 4)])
 
+    assert recorder.nums_subsequences == [3]
     assert len({past for past, _, _ in recorder.rows}) == 1
     for count in (1, 2, 4):
         [logits] = [rows for _, ids, rows in recorder.rows if ids == golden.prompt(count)]
@@ -164,7 +171,15 @@ def test_guessed_tokens_change_no_answer(golden: VisionGolden, load: Load) -> No
     assert engine.stats().num_accepted_tokens > 10
 
 
-# Measured: 0.116 and 0.025; without the kernels, in bf16, 0.116 and 0.025.
+class CausalRunner(RecordingRunner):
+    """Computes prompts as a model that reads them from left to right."""
+
+    def _record(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        begins = np.full(len(batch.token_ids), CAUSAL, np.int32)
+        return super()._record(replace(batch, two_way_begins=begins))
+
+
+# Measured: 0.116 and 0.025.
 @needs_kernels
 @pytest.mark.parametrize("kv_cache_dtype", ["f16", "u8"])
 def test_logits_in_the_serving_precision_are_near_transformers(
@@ -172,9 +187,10 @@ def test_logits_in_the_serving_precision_are_near_transformers(
 ) -> None:
     runner = load(golden.directory, "int8", "auto", kv_cache_dtype)
     assert isinstance(runner, OpenVINORunner)
-    recorder = RecordingRunner(runner)
+    errors = []
+    for recorder in (RecordingRunner(runner), CausalRunner(runner)):
+        run_alone(EngineCore(recorder), golden.request(4, max_tokens=1))
+        [(_, _, logits)] = recorder.rows
+        errors.append(relative_error(logits, golden.arrays["logits.4"]))
 
-    run_alone(EngineCore(recorder), golden.request(4, max_tokens=1))
-
-    [(_, _, logits)] = recorder.rows
-    assert relative_error(logits, golden.arrays["logits.4"]) < 0.15
+    assert errors[0] < 0.15 < errors[1]

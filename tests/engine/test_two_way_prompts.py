@@ -28,6 +28,13 @@ def make_runner(**options: Any) -> FakeRunner:  # options of FakeRunner
     return FakeRunner(num_encoder_parts=2, attends_to_whole_prompts=True, **options)
 
 
+def make_image_runner() -> FakeRunner:
+    """Makes a runner of a model that reads only the tokens of pictures both ways."""
+    return FakeRunner(
+        num_encoder_parts=1, attends_to_whole_images=True, max_num_batched_tokens=1000
+    )
+
+
 def tokens_alone(original: EngineRequest, index: int = 0) -> list[int]:
     engine = EngineCore(make_runner(max_num_batched_tokens=1000), prefix_caching=False)
     return run_alone(engine, original)[index].token_ids
@@ -91,6 +98,21 @@ def test_an_equal_prompt_with_another_picture_shares_nothing() -> None:
 
     assert result.token_ids == tokens_alone(dog)
     assert result.final.num_cached_tokens == 0
+
+
+def test_a_picture_that_touches_another_picture_is_shared_only_beside_it() -> None:
+    """Tokens of the cat see the dog, so a cat before a bird has other rows."""
+    cat, dog, bird = picture("cat", (0, 8)), picture("dog", (8, 8)), picture("bird", (8, 8))
+    chats = [request(*each, token_ids=TEXT) for each in ((cat, dog), (cat, bird), (cat,))]
+    chats.append(chats[0])
+    engine = EngineCore(make_image_runner())
+
+    results = [run_alone(engine, each)[0] for each in chats]
+
+    assert [result.final.num_cached_tokens for result in results] == [0, 0, 0, 36]
+    for each, result in zip(chats, results, strict=True):
+        alone = EngineCore(make_image_runner(), prefix_caching=False)
+        assert result.token_ids == run_alone(alone, each)[0].token_ids
 
 
 def test_a_prompt_waits_for_all_its_pictures() -> None:

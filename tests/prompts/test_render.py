@@ -83,6 +83,17 @@ def test_text_and_ids(renderer: PromptRenderer, tokenizer: Tokenizer) -> None:
     assert renderer.render_token_ids(token_ids) == Prompt("Once upon", token_ids)
 
 
+def test_a_prompt_without_an_answer_may_fill_the_whole_context(tokenizer: Tokenizer) -> None:
+    template = ChatTemplate.load(DEMO)
+    num_tokens = len(PromptRenderer(tokenizer, template, 64).render_chat(HELLO).token_ids)
+
+    full = PromptRenderer(tokenizer, template, num_tokens, num_output_tokens=0)
+
+    assert len(full.render_chat(HELLO).token_ids) == num_tokens
+    with pytest.raises(ContextLengthExceeded, match=f"resulted in {num_tokens} tokens"):
+        PromptRenderer(tokenizer, template, num_tokens - 1, num_output_tokens=0).render_chat(HELLO)
+
+
 def test_special_tokens_are_added_when_asked_for() -> None:
     library_tokenizer = tokenizers.Tokenizer.from_file(str(DEMO / "tokenizer.json"))
     end_id = library_tokenizer.token_to_id("<|endoftext|>")

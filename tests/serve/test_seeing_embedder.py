@@ -148,6 +148,22 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "add_generation_prompt goes with messages, given input",
     ),
     "a chat without a role": ({"messages": [{"content": "a"}]}, "messages[0].role"),
+    "no cut of messages": (
+        {"messages": CHAT, "truncate_prompt_tokens": 0},
+        "truncate_prompt_tokens goes with input, given messages",
+    ),
+    "a task without a name": (
+        {"messages": CHAT, "task": ""},
+        "task goes with input, given messages",
+    ),
+    "a prompt without a name": (
+        {"messages": CHAT, "prompt_name": ""},
+        "prompt_name goes with input, given messages",
+    ),
+    "a closed chat beside input": (
+        {"input": "a", "add_generation_prompt": False},
+        "add_generation_prompt goes with messages, given input",
+    ),
     "two ends": (
         {"messages": CHAT, "add_generation_prompt": True, "continue_final_message": True},
         "continue_final_message must not be true when add_generation_prompt is true",

@@ -54,15 +54,18 @@ class ChatTemplate:
         capabilities: template_capabilities.TemplateCapabilities | None = None,
         max_cpu_s: float = template_environment.MAX_CPU_S,
         param: str = "messages",
+        picture_line: str = "",
     ) -> None:
         """Compiles the templates, and probes their capabilities unless `capabilities` is given.
 
         `max_cpu_s` limits the processor time of the probe and of each rendering. `param` is the
-        field that errors of a rendering name. Raises `jinja2.TemplateSyntaxError`, and
+        field that errors of a rendering name. `picture_line` is the line of text that shows a
+        picture to a template that reads texts only. Raises `jinja2.TemplateSyntaxError`, and
         `InvalidRequest` for a template that does not come to an end.
         """
         self._max_cpu_s = max_cpu_s
         self._param = param
+        self._picture_line = picture_line
         assert sources
         self.sources = sources
         self._templates = {
@@ -118,12 +121,12 @@ class ChatTemplate:
         """Returns a template that shows each picture as a line of text, if this one shows none."""
         if self.capabilities.takes_content_parts:
             return self
-        sources = {
-            name: show_pictures_as_lines(source, placeholder)
-            for name, source in self.sources.items()
-        }
         return ChatTemplate(
-            sources, self._special_tokens, max_cpu_s=self._max_cpu_s, param=self._param
+            self.sources,
+            self._special_tokens,
+            max_cpu_s=self._max_cpu_s,
+            param=self._param,
+            picture_line=placeholder,
         )
 
     def with_stand_ins(self, stand_ins: StandIns, stand_ins_in_answers: StandIns) -> "ChatTemplate":
@@ -135,6 +138,7 @@ class ChatTemplate:
         """
         marking = copy.copy(self)
         marking._stand_ins = stand_ins
+        marking._picture_line = stand_ins.write_tokens(self._picture_line)
         marking._stand_ins_in_answers = stand_ins_in_answers
         marking._templates = {
             name: template_environment.compile_template(text, stand_ins)
@@ -219,6 +223,8 @@ class ChatTemplate:
         variables: Mapping[str, object] | None,
         max_cpu_s: float | None,
     ) -> list[str]:
+        if self._picture_line:
+            messages = show_pictures_as_lines(messages, self._picture_line)
         values = {
             **self._special_tokens,
             "documents": None,

@@ -36,7 +36,7 @@ _DEFAULT_RENDERING = ChatRendering()
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Holds a prompt that fits into `max_model_len` with at least one token of completion."""
+    """Holds a prompt that fits into `max_model_len`, with a token of completion if there is any."""
 
     text: str
     token_ids: list[int]  # never empty
@@ -63,11 +63,14 @@ class PromptRenderer:
         parsed_marks: Collection[str] = (),
         trusts_request_template: bool = False,
         images: ImageReader | None = None,
+        num_output_tokens: int = 1,
     ) -> None:
         """`vocab_size` is the model's and may be smaller than the tokenizer's. `parsed_marks` are
         texts by which the parser finds where an answer begins; like control tokens, they count only
-        where the template or an earlier answer writes them.
+        where the template or an earlier answer writes them. `num_output_tokens` must have room
+        behind a prompt.
         """
+        self._num_output_tokens = num_output_tokens
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
         self._tokenizer = tokenizer
         own = tokenizer.control_tokens
@@ -382,7 +385,7 @@ class PromptRenderer:
     def _make_prompt(self, text: str, token_ids: list[int], param: str) -> Prompt:
         if not token_ids:
             raise InvalidRequest("must not give an empty prompt", field=param)
-        if len(token_ids) + 1 > self._max_model_len:
+        if len(token_ids) + self._num_output_tokens > self._max_model_len:
             raise too_many_tokens(len(token_ids), max_model_len=self._max_model_len, field=param)
         if max(token_ids) >= self._vocab_size:
             token = self._tokenizer.token_text(max(token_ids))

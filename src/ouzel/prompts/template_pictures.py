@@ -1,31 +1,22 @@
-"""Lets a chat template that reads texts only show pictures: each is a line of its message's text.
+"""Shows pictures to a chat template that reads texts only: each is a line of its message's text.
 
-The lines are written by code in front of the template. So they belong to the template, and a
-client's text with the same spelling stays text.
+The lines can have stand-ins (`marked_text`). So they belong to the template, and a client's text
+with the same spelling stays text.
 """
 
-import json
+from collections.abc import Sequence
 
-_BEFORE = """\
-{%- set ouzel_chat = namespace(messages=[]) -%}
-{%- for message in messages -%}
-{%- if message.content is string or not message.content -%}
-{%- set ouzel_chat.messages = ouzel_chat.messages + [message] -%}
-{%- else -%}
-{%- set ouzel_lines = namespace(texts=[]) -%}
-{%- for part in message.content -%}
-{%- set ouzel_lines.texts = ouzel_lines.texts + [
-    part.text if part.type == 'text' else PLACEHOLDER
-] -%}
-{%- endfor -%}
-{%- set text = ouzel_lines.texts | join('\\n') -%}
-{%- set ouzel_chat.messages = ouzel_chat.messages + [dict(message, content=text)] -%}
-{%- endif -%}
-{%- endfor -%}
-{%- set messages = ouzel_chat.messages -%}
-{{- '' }}"""
+from ouzel.prompts.messages import Message
 
 
-def show_pictures_as_lines(source: str, placeholder: str) -> str:
-    """Returns the source of a template that shows pictures by `placeholder`."""
-    return _BEFORE.replace("PLACEHOLDER", json.dumps(placeholder, ensure_ascii=False)) + source
+def show_pictures_as_lines(messages: Sequence[Message], line: str) -> list[Message]:
+    """Returns the messages with texts for lists of parts; `line` stands for each picture."""
+    return [_with_text(message, line) for message in messages]
+
+
+def _with_text(message: Message, line: str) -> Message:
+    parts = message["content"]
+    if not isinstance(parts, list) or not parts:
+        return message
+    lines = [str(part["text"]) if part["type"] == "text" else line for part in parts]
+    return {**message, "content": "\n".join(lines)}

@@ -41,6 +41,11 @@ def create_draft_runner(model: ModelConfig, engine: EngineConfig, large: EngineI
         raise ModelLoadError(
             f"draft_model: must have no recurrent layers, given a {info.model_type}"
         )
+    if info.attends_to_whole_prompts:
+        raise ModelLoadError(
+            "draft_model: must not have tokens of a prompt that see later ones, given a "
+            f"{info.model_type}"
+        )
     if info.block_size != large.block_size:
         raise ModelLoadError(
             f"draft_model: must have blocks of {large.block_size} tokens, found {info.block_size}"

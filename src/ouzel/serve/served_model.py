@@ -32,6 +32,9 @@ from ouzel.vectors import check_tokens
 
 logger = logging.getLogger(__name__)
 
+# Characters that hardly any vocabulary has.
+_UNKNOWN = "\U0001039f\U0002a6d6\U0010fffd"
+
 _REASONING_FIELDS = {
     "both": ("reasoning_content", "reasoning"),
     "reasoning_content": ("reasoning_content",),
@@ -78,6 +81,7 @@ async def load_served_model(
             parsed_marks=chosen_format.prompt_marks,
             trusts_request_template=options.model.trust_request_chat_template,
             images=images,
+            num_output_tokens=1 if info.num_blocks else 0,  # vectors can be of full texts
         ),
         sampling_defaults=sampling_defaults(local.directory),
         engine=engine,
@@ -148,6 +152,12 @@ def _image_reader(
     videos = _video_processor(directory, tokenizer, chat_template)
     loader = MediaLoader(config, imports=(PieceMaker.__module__, type(processor).__module__))
     loader.decoders.start()
+    feature_id = tokenizer.control_tokens[processor.feature_token]
+    if feature_id in tokenizer.encode(_UNKNOWN, add_special_tokens=False):
+        raise ModelLoadError(
+            f"{directory}/tokenizer.json: {processor.feature_token!r}, the token of images, must "
+            "not stand for unknown characters of texts, too"
+        )
     return ImageReader(processor, loader, info.max_model_len, videos)
 
 

@@ -133,6 +133,33 @@ def test_processor_config_decides_whether_minicpmv_numbers_pictures(tmp_path: Pa
     assert number_texts(loaded(tmp_path, files), ["a"]) == ["a"]
 
 
+@pytest.mark.parametrize("rate", ["1e-999999999", "4e-1", "0.5", "4/0", "8/4", "0/8", "4/80000"])
+def test_granites_rate_is_a_fraction_of_two_short_numbers(rate: str, tmp_path: Path) -> None:
+    """An exponent could make a number that no memory holds."""
+    files = golden("granite4_vision")["files"]
+    files["processor_config.json"]["downsample_rate"] = rate
+    assert refusal(tmp_path, files) == (
+        f"{tmp_path / 'processor_config.json'}: downsample_rate must be a fraction up to 1, such "
+        f'as "4/8", found "{rate}"'
+    )
+
+
+def test_paligemmas_tiles_have_the_encoders_size(tmp_path: Path) -> None:
+    files = {
+        "config.json": {
+            "model_type": "paligemma",
+            "vision_config": {"image_size": 224, "patch_size": 14},
+        },
+        "preprocessor_config.json": {
+            "image_processor_type": "SiglipImageProcessor",
+            "size": {"height": 448, "width": 448},
+        },
+    }
+    assert "size must be 224x224, the image_size in vision_config, found 448x448" in refusal(
+        tmp_path, files
+    )
+
+
 def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
     processor = loaded(tmp_path, golden("llava_padded")["files"])
     with pytest.raises(ValueError, match="the longer side must be <= 10000 pixels, given 20000"):

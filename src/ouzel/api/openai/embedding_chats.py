@@ -1,5 +1,6 @@
 """Reads the chat of a request for an embedding, as vLLM has it: texts and pictures, one vector."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -13,9 +14,20 @@ from ouzel.vectors import EncodedText
 from ouzel.wire.chat_prompt import AddGenerationPrompt, ContinueFinalMessage, TemplateKwargs
 from ouzel.wire.message_schema import Messages
 
-# Fields that only one of the two inputs allows.
-_OF_INPUT = ("prompt_name", "task", "truncate_prompt_tokens", "truncate")
-_OF_MESSAGES = ("add_generation_prompt", "continue_final_message", "chat_template_kwargs")
+_Fields = Mapping[str, tuple[object, ...]]
+
+# Fields of one of the two inputs, with the values that change nothing beside the other.
+_OF_INPUT: _Fields = {
+    "prompt_name": (None,),
+    "task": (None,),
+    "truncate_prompt_tokens": (None,),
+    "truncate": (None, False),
+}
+_OF_MESSAGES: _Fields = {
+    "add_generation_prompt": (None,),
+    "continue_final_message": (None, False),
+    "chat_template_kwargs": (None, {}),
+}
 
 
 class ChatOrInput(VectorFields, kw_only=True):
@@ -53,8 +65,8 @@ def check_inputs(fields: ChatOrInput) -> None:
         raise InvalidRequest("must not be given beside input", field="messages")
     given, wanted = ("input", "messages") if fields.messages is None else ("messages", "input")
     values = msgspec.structs.asdict(fields)
-    for name in _OF_MESSAGES if given == "input" else _OF_INPUT:
-        if values[name]:
+    for name, usual in (_OF_MESSAGES if given == "input" else _OF_INPUT).items():
+        if values[name] not in usual:
             raise InvalidRequest(f"goes with {wanted}, given {given}", field=name)
 
 

@@ -4,6 +4,7 @@ from array import array
 
 from ouzel.engine.cache.prefix_cache import chain_key, root_key
 from ouzel.engine.state.sequence import Sequence
+from ouzel.engine.state.two_way_tokens import span_around
 
 
 def block_content(sequence: Sequence, position: int, block_size: int) -> tuple[bytes, bytes]:
@@ -22,12 +23,28 @@ def _root_key(sequence: Sequence) -> bytes:
     """
     adapter, num_tokens = sequence.adapter, sequence.num_prompt_tokens
     key = root_key(sequence.request.cache_salt, b"" if adapter is None else adapter.digest)
-    is_two_way = sequence.two_way_spans == ((0, num_tokens),)
-    return chain_key(key, _content(sequence, 0, num_tokens)) if is_two_way else key
+    if not _is_two_way(sequence):
+        return key
+    return chain_key(key, _content(sequence, 0, num_tokens))
 
 
 def _tokens(sequence: Sequence, position: int, block_size: int) -> bytes:
-    return _content(sequence, position * block_size, (position + 1) * block_size)
+    """Returns the content of a block.
+
+    Two-way tokens depend on all images of their span, so these belong to the content even behind
+    the block's end.
+    """
+    begin, end = position * block_size, (position + 1) * block_size
+    content = _content(sequence, begin, end)
+    span = span_around(sequence.two_way_spans, end)
+    if span is None or sequence.images is None or _is_two_way(sequence):
+        return content
+    return content + sequence.images.content_between(end, span[1])
+
+
+def _is_two_way(sequence: Sequence) -> bool:
+    """Tells whether the whole prompt is one span of two-way tokens."""
+    return sequence.two_way_spans == ((0, sequence.num_prompt_tokens),)
 
 
 def _content(sequence: Sequence, begin: int, end: int) -> bytes:

@@ -136,13 +136,11 @@ def _two_way_begins(scheduled: list[Scheduled]) -> NDArray[np.int32] | None:
     """
     if not any(entry.sequence.two_way_spans for entry in scheduled):
         return None
-    begins = (
-        two_way_begins(sequence.two_way_spans, past, past + _num_rows(entry))
-        for entry in scheduled
-        for sequence in [entry.sequence]
-        for past in [sequence.num_computed_tokens]
-    )
-    return np.concatenate(list(begins))
+    begins = []
+    for entry in scheduled:
+        past = entry.sequence.num_computed_tokens
+        begins.append(two_way_begins(entry.sequence.two_way_spans, past, past + _num_rows(entry)))
+    return np.concatenate(begins)
 
 
 def _slots(entry: Scheduled) -> tuple[int, int]:

@@ -50,7 +50,7 @@ def _without_cut(sequence: Sequence, length: int, *, is_oldest: bool) -> int:
     """Moves the end of a chunk out of a span of two-way tokens.
 
     The chunk ends before the span. The oldest prompt's chunk ends after the span if it begins with
-    it.
+    it; it may then reach tokens whose image has no features yet, which the caller checks.
     """
     begin = sequence.num_computed_tokens
     span = span_around(sequence.two_way_spans, begin + length)

@@ -1,10 +1,11 @@
 """Finds the two-way tokens of a prompt, which attend to each other, also to later ones.
 
 Rules
-1. Two-way tokens follow each other in a prompt, and form a span. Some models read the tokens of an
-   image so, others the whole prompt; output tokens are never two-way.
+1. Two-way tokens follow each other in a prompt, and form a span. In some models the tokens of an
+   image are two-way, in others all tokens of the prompt; output tokens are never two-way.
 2. All tokens of a span are computed in one step, unless the prefix cache has the first ones.
-3. The prefix cache provides tokens of a two-way prompt only to an equal prompt.
+3. The prefix cache provides tokens of a two-way prompt only to an equal prompt, and tokens of a
+   span of images only to a prompt with an equal span.
 """
 
 from collections.abc import Iterable

@@ -1,5 +1,6 @@
 """Granite 4 Vision reads tiles like LLaVA-NeXT, with fewer features than patches."""
 
+import re
 from fractions import Fraction
 
 from ouzel.checkpoint.model_files import brief
@@ -9,6 +10,7 @@ from ouzel.prompts.vision.llava_next import make_processor
 from ouzel.prompts.vision.settings import ProcessorFiles
 
 _KEY = "downsample_rate"
+_RATE = re.compile(r"[0-9]{1,4}/[1-9][0-9]{0,3}")
 
 
 def load(files: ProcessorFiles) -> ImageProcessor:
@@ -25,10 +27,8 @@ def load(files: ProcessorFiles) -> ImageProcessor:
 
 
 def _read_rate(value: object, source: str) -> Fraction:
-    try:
-        rate = Fraction(value) if isinstance(value, str) else Fraction(0)
-    except (ValueError, ZeroDivisionError):
-        rate = Fraction(0)
+    is_rate = isinstance(value, str) and _RATE.fullmatch(value)
+    rate = Fraction(str(value)) if is_rate else Fraction(0)
     if not 0 < rate <= 1:
         raise ModelLoadError(
             f'{source}: {_KEY} must be a fraction up to 1, such as "4/8", found {brief(value)}'

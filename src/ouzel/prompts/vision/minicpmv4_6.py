@@ -23,7 +23,7 @@ from ouzel.prompts.vision.settings import (
 )
 from ouzel.prompts.vision.slices import SliceMarks, SlicingImageProcessor
 
-NumSlices = Annotated[int, Meta(ge=0, le=256)]
+_NumSlices = Annotated[int, Meta(ge=0, le=256)]
 _Mode = Literal["4x", "16x"]
 
 # patches along each side of a token's square
@@ -33,7 +33,7 @@ _PATCHES: dict[_Mode, int] = {"4x": 2, "16x": 4}
 class _Settings(PixelSettings, frozen=True, kw_only=True):
     image_mean: Channels = HALVES
     image_std: Channels = HALVES
-    max_slice_nums: NumSlices = 9
+    max_slice_nums: _NumSlices = 9
     scale_resolution: Side = 448
     patch_size: PatchSide = 14
     slice_mode: bool = True

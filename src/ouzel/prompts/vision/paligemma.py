@@ -78,10 +78,16 @@ def load(files: ProcessorFiles) -> ImageProcessor:
             f"{files.image_processor_path}: image_seq_length must be {num_tokens}, the number of "
             f"patches of a tile, found {settings.image_seq_length}"
         )
+    side = vision.image_size
+    if settings.size != HeightAndWidth(side, side):
+        raise ModelLoadError(
+            f"{files.image_processor_path}: size must be {side}x{side}, the image_size in "
+            f"vision_config, found {settings.size.height}x{settings.size.width}"
+        )
     return PaliGemmaImageProcessor(
         feature_token=files.token_text("image_token", "<image>"),
         normalisation=settings.normalisation(),
         resample=settings.resample,
         num_tokens=num_tokens,
-        tile_size=(settings.size.width, settings.size.height),
+        tile_size=(side, side),
     )

@@ -1,7 +1,8 @@
 """MiniCPM-V reads a picture in its own shape, and a large one in slices of a grid as well.
 
-Source: transformers, models/minicpmv4_6/image_processing_pil_minicpmv4_6.py and
-processing_minicpmv4_6.py.
+Sources: transformers, models/minicpmv4_6/image_processing_pil_minicpmv4_6.py and
+processing_minicpmv4_6.py; for older versions the checkpoints' own image_processing_minicpmv.py and
+processing_minicpmv.py.
 """
 
 import math
@@ -23,9 +24,9 @@ from ouzel.prompts.vision.resizing import grid_tiles, one_tile, resized
 class SliceMarks:
     """Special tokens around a picture, its slices and its number."""
 
-    image: tuple[str, str] = ("<image>", "</image>")
-    slice: tuple[str, str] = ("<slice>", "</slice>")
-    number: tuple[str, str] | None = ("<image_id>", "</image_id>")  # None: without numbers
+    image: tuple[str, str]
+    slice: tuple[str, str]
+    number: tuple[str, str] | None  # None: without numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

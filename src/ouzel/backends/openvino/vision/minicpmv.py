@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.nearest_positions import (
     INPUT,
-    add_nearest_positions,
+    embed_patches,
     nearest_places,
 )
 from ouzel.backends.openvino.graph.nodes import Node, integers
@@ -25,7 +25,7 @@ from ouzel.backends.openvino.graph.vision import (
     merge_batch_heads,
     split_batch_heads,
 )
-from ouzel.backends.openvino.graph.vit import ROWS_PER_PASS, TOWER, VitShape, build_layers
+from ouzel.backends.openvino.graph.vit import ROWS_PER_PASS, VitShape, build_layers
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, Passes, VisionModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -62,7 +62,7 @@ def image_shape(config: HfConfig) -> ImageShape:
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     config.require(scale_emb=1)
     shape, resampler = read_shape(config), ResamplerShape.read(config)
-    rows = build_layers(b, embedded_patches(b, shape), shape)
+    rows = build_layers(b, embed_patches(b, shape), shape)
     b.leave_out(RESAMPLER + "pos_embed")  # computed here and in the reference
     features = gathered(b, b.next_part(rows), shape.hidden_size, resampler)
     return b.vision_model(features, make_passes(shape, resampler.size))
@@ -76,17 +76,6 @@ def read_shape(config: HfConfig) -> VitShape:
     if not config.flag("drop_vision_last_layer", False):
         return shape
     return replace(shape, num_layers=shape.num_layers - 1)
-
-
-def embedded_patches(b: VisionBuilder, shape: VitShape) -> Node:
-    """Embeds the patches [tiles, patches, numbers of a patch], and adds the nearest positions."""
-    prefix, size = f"{TOWER}embeddings.", shape.hidden_size
-    kernel = (size, 3, shape.patch_size, shape.patch_size)
-    pixels = b.input("patches", [-1, -1, int(np.prod(kernel[1:]))], ov.Type.f32)
-    rows = b.patches(pixels, prefix + "patch_embedding", kernel, has_bias=True)
-    return add_nearest_positions(
-        b, rows, prefix + "position_embedding.weight", shape.num_rows, size
-    )
 
 
 def gathered(b: VisionBuilder, rows: Node, width: int, shape: ResamplerShape) -> Node:

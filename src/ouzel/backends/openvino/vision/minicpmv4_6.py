@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.nearest_positions import (
     INPUT,
-    add_nearest_positions,
+    embed_patches,
     nearest_places,
 )
 from ouzel.backends.openvino.graph.nodes import Node, integers
@@ -26,7 +26,7 @@ from ouzel.backends.openvino.graph.vit import (
     attention,
     build_layer,
 )
-from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.vision_model import Inputs, Passes, VisionModel
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import EngineFailed, ModelLoadError
@@ -75,7 +75,7 @@ def image_shape(config: HfConfig) -> ImageShape:
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     shape = VitShape.read_siglip(config.required_section("vision_config"))
     merging = Merging.read(config, shape.num_layers)
-    rows = embedded_patches(b, shape)
+    rows = embed_patches(b, shape)
     for layer in range(shape.num_layers):
         rows = build_layer(b, b.at_layer(layer, rows), f"{TOWER}encoder.layers.{layer}.", shape)
         if layer == merging.window_layer:
@@ -96,17 +96,6 @@ def refuse_other_kernels(config: HfConfig) -> None:
         raise config.refuse("merger_times", "1")
     if config.flag("drop_vision_last_layer", False):
         raise config.refuse("drop_vision_last_layer", "false")
-
-
-def embedded_patches(b: VisionBuilder, shape: VitShape) -> Node:
-    """Embeds the patches [tiles, patches, numbers of a patch], and adds the nearest positions."""
-    prefix, size = f"{TOWER}embeddings.", shape.hidden_size
-    kernel = (size, 3, shape.patch_size, shape.patch_size)
-    pixels = b.input("patches", [-1, -1, int(np.prod(kernel[1:]))], ov.Type.f32)
-    rows = b.patches(pixels, prefix + "patch_embedding", kernel, has_bias=True)
-    return add_nearest_positions(
-        b, rows, prefix + "position_embedding.weight", shape.num_rows, size
-    )
 
 
 def merged_windows(b: VisionBuilder, rows: Node, shape: VitShape) -> Node:

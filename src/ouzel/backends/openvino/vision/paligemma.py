@@ -34,10 +34,10 @@ def image_shape(config: HfConfig) -> ImageShape:
 
 
 def check_softcap(text: HfConfig) -> None:
-    """Raises ModelLoadError if the runtime could compute the attention of layers with windows.
+    """Refuses Gemma 2 without a soft cap of attention.
 
-    Its operation does not see tokens of the prompt before the window if the prefix cache has them.
-    The kernels do, and they compute all attention with a soft cap.
+    OpenVINO would then compute its windows, and it ignores cached tokens of the prompt before a
+    window. With the soft cap Ouzel's kernels compute them.
     """
     if not text.with_defaults(**gemma2.DEFAULTS).number("attn_logit_softcapping", 0.0):
         raise text.refuse("attn_logit_softcapping", "numbers above 0")
