@@ -1,4 +1,4 @@
-"""EAGLE-3 heads draft beside adapters, and in a deterministic engine."""
+"""Checks EAGLE-3 heads beside adapters, and in a deterministic engine."""
 
 from pathlib import Path
 

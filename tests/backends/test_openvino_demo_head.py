@@ -1,4 +1,4 @@
-"""The trained head of the demo model drafts right tokens, by either count of its layers."""
+"""Checks that the trained head of the demo model drafts right tokens, by either count of layers."""
 
 import json
 import shutil
