@@ -10,7 +10,7 @@ keys of the layer in `transformer_layer_config`.
 from pathlib import Path
 
 from ouzel.checkpoint.hf_config import HfConfig
-from ouzel.checkpoint.model_files import CONFIG_FILE, JsonObject, read_config_json
+from ouzel.checkpoint.model_files import CONFIG_FILE, JsonObject, brief, read_config_json
 from ouzel.errors import ModelLoadError
 
 _MARK = "eagle3"  # part of the names of all classes of such heads, in any case
@@ -40,6 +40,15 @@ def is_ir_of_draft_head(directory: Path) -> bool:
         return False  # the load of the directory reports the error
 
 
+def refuse_ir_of_draft_head(directory: Path) -> None:
+    """Raises ModelLoadError if a draft is an EAGLE-3 head as OpenVINO IR."""
+    if is_ir_of_draft_head(directory):
+        raise ModelLoadError(
+            f"draft_model: {directory} is an EAGLE-3 head as OpenVINO IR, which cannot be "
+            "read; name the directory of the original head, with safetensors"
+        )
+
+
 def read_draft_head_config(directory: Path) -> HfConfig:
     """Reads the config.json of a head, with all keys on one level. Raises ModelLoadError."""
     config = HfConfig(read_config_json(directory))
@@ -54,8 +63,11 @@ def read_draft_head_config(directory: Path) -> HfConfig:
 def _describes_head(values: JsonObject) -> bool:
     if _KIND in values:
         return bool(values[_KIND] == _MARK)
-    architectures = values.get("architectures")
-    names = [str(name) for name in architectures] if isinstance(architectures, list) else []
+    names = values.get("architectures") or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ModelLoadError(
+            f"{CONFIG_FILE}: architectures must be a list of names, found {brief(names)}"
+        )
     return any(_MARK in name.lower() for name in names) or (
         "draft_vocab_size" in values and names == [_OLDEST_CLASS]
     )
