@@ -124,3 +124,20 @@ def test_a_head_as_openvino_ir_is_left_out_after_its_download(tmp_path: Path) ->
         )
     assert "--draft_eagle3_mode: owner/model is an OpenVINO IR" in done.stderr
     assert "draft" not in done.stdout
+
+
+def test_an_adapter_beside_the_weights_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = copytree(MODEL_DIRECTORY, tmp_path / "demo")
+    (directory / "adapter_config.json").write_text("{}")
+
+    open_models(read_command_line([str(directory)], {}))
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert str(directory / "adapter_config.json") in record.message
+    assert f"--lora NAME={directory}" in record.message
+
+    caplog.clear()
+    open_models(read_command_line([str(directory), "--lora", f"own={directory}"], {}))
+    assert caplog.records == []

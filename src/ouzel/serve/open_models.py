@@ -82,7 +82,23 @@ def _accept(settings: ModelSettings, *, may_be_draft: bool = False) -> CheckedMo
     if local.draft is not None:
         refuse_ir_of_draft_head(local.draft)
     _check_files(settings, local.directory)
+    _warn_of_adapter(settings, local.directory)
     return CheckedModel(settings, local)
+
+
+def _warn_of_adapter(settings: ModelSettings, directory: Path) -> None:
+    """Logs that an adapter beside the weights, as some repositories have it, is not applied."""
+    path = directory / _ADAPTER_FILE
+    if settings.vllm.is_chosen or not path.is_file():
+        return
+    named = read_adapters(settings.model.lora).values() if settings.model.lora else ()
+    if directory.resolve() not in (Path(each).resolve() for each in named):
+        logger.warning(
+            "%s describes an adapter that is not applied; --lora NAME=%s loads it for requests "
+            "whose model is NAME",
+            path,
+            directory,
+        )
 
 
 def _check_before_download(model: ModelConfig) -> None:
