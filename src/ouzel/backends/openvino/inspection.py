@@ -134,7 +134,7 @@ class Inspection:
 
 @dataclass(frozen=True, kw_only=True)
 class _MeasuredModel:
-    """A model without its weights, and their sizes; the fields are those of `Inspection`."""
+    """A model without its weights, their sizes, and its draft."""
 
     language_model: LanguageModel
     weights: tuple[tuple[str, int], ...]
