@@ -19,7 +19,7 @@ from tests.backends.eagle_heads import HEADS, MODELS, load, run_entries
 
 def copy_head(name: str, directory: Path, **config: object) -> Path:
     """Copies a head and changes its config.json; a key with None is left out."""
-    copy = directory / f"{name}-{len(list(directory.iterdir()))}"
+    copy = directory / f"copy-{len(list(directory.iterdir()))}-of-{name}"
     shutil.copytree(HEADS / name, copy)
     path = copy / "config.json"
     values = json.loads(path.read_text()) | config
@@ -34,6 +34,7 @@ IDS = "eagle_aux_hidden_state_layer_ids"
     ("config", "message"),
     [
         ({"num_hidden_layers": 2}, "num_hidden_layers must be 1 for an EAGLE-3 head, found 2"),
+        ({"architectures": 5}, r"config\.json: architectures must be a list of names, found 5"),
         ({"architectures": ["Eagle3DeepseekV2ForCausalLM"]}, "architectures must be of Llama"),
         ({"vocab_size": 321}, "vocab_size must be 320 as in the model, found 321"),
         ({"target_hidden_size": 96}, "target_hidden_size must be 64 as in the model, found 96"),

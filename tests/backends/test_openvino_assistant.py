@@ -264,10 +264,11 @@ def test_the_option_enables_drafts(cache_dir: Path) -> None:
 
 
 def test_the_measured_size_includes_the_assistant() -> None:
-    model = ModelConfig(model=str(GOLDEN / "gemma4-shared"))
     engine = EngineConfig(kv_cache_gib=0.02)
     plain, assisted = (
-        measure(Question(model=model, engine=engine, draft=draft))
+        measure(
+            Question(ModelConfig(model=str(GOLDEN / "gemma4-shared"), draft_model=draft), engine)
+        )
         for draft in ("", str(ASSISTANTS / "gemma4-shared"))
     )
     assert assisted.weight_bytes > plain.weight_bytes
@@ -286,7 +287,7 @@ def change(directory: Path, values: dict[str, object], *, text: bool = False) ->
 
 def test_an_assistant_alone_is_refused() -> None:
     model = ModelConfig(model=str(ASSISTANTS / "gemma4-shared"))
-    message = r"a gemma4_assistant cannot be served alone: it drafts for a Gemma 4, as its --draft"
+    message = "is an assistant, which drafts for a Gemma 4, and cannot be served alone: name it as"
     for refuse in (create_runner, inspect_model):
         with pytest.raises(ModelLoadError, match=message):
             refuse(model, EngineConfig(kv_cache_gib=0.02))

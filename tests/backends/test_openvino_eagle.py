@@ -6,6 +6,7 @@ training/golden/make_eagle.py wrote the heads, which draft for checkpoints of `g
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -249,8 +250,12 @@ def test_the_cache_of_blocks_has_the_entries_of_the_head(
     )
     block_bytes = runner.info.block_size * inspected.kv_token_bytes
     assert block_bytes == runner.cache_rows["block"].row_bytes
-    assert inspected.num_parameters > without.num_parameters
-    assert inspected.weight_bytes > without.weight_bytes
+    assert (inspected.num_parameters, inspected.weights) == (
+        without.num_parameters,
+        without.weights,
+    )
+    assert without.draft is None
+    assert inspected.draft is not None and inspected.draft.num_parameters > 0
 
 
 def test_a_prompt_from_the_disk_has_its_entries(
@@ -312,7 +317,8 @@ def test_the_size_of_a_model_includes_its_head() -> None:
     model = ModelConfig(model=str(MODELS / "llama"), weights="f32")
     engine = EngineConfig(kv_cache_gib=0.02, precision="f32", kv_cache_dtype="f32")
     without, size = (
-        measure(Question(model, engine, draft)) for draft in ("", str(HEADS / "llama-specforge"))
+        measure(Question(msgspec.structs.replace(model, draft_model=draft), engine))
+        for draft in ("", str(HEADS / "llama-specforge"))
     )
     assert size.weight_bytes > without.weight_bytes
 

@@ -12,10 +12,17 @@ from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.cli.app import main
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
+from ouzel.errors import ModelLoadError
 from ouzel.serve.engine_factories import openvino_engine
 from tests.backends import GOLDEN
 from tests.release_only import release_only
 
+HEADS, ASSISTANTS = GOLDEN.parent / "golden_eagle", GOLDEN.parent / "golden_assistant"
+DRAFTS = {  # a draft, its model, and its line
+    "head": (HEADS / "llama-specforge", GOLDEN / "llama", "EAGLE-3 head, "),
+    "assistant": (ASSISTANTS / "gemma4-unified", GOLDEN / "gemma4-unified", "assistant, "),
+    "model": (MODEL_DIRECTORY, MODEL_DIRECTORY, "draft model, 3.97 M parameters, "),
+}
 IRS = [
     GOLDEN.parent / "optimum_ir" / "mistral-int8",
     GOLDEN.parent / "optimum_ir_vision" / "qwen2_vl-int8",
@@ -226,3 +233,80 @@ def test_a_model_with_one_set_of_frequencies_says_nothing_of_longrope(
     said = " ".join(capsys.readouterr().out.split())
     assert "(the model's own limit is 40960, the cache holds no more)" in said
     assert "LongRoPE" not in said
+
+
+@pytest.mark.parametrize("name", DRAFTS)
+def test_a_draft_has_a_line_of_its_own(
+    name: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draft, directory, line = DRAFTS[name]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "draft").symlink_to(draft)
+    facts = []
+    for options in ([], ["--draft-model", "~/draft"]):
+        assert main(["inspect", str(directory), "--kv-cache-gib", "0.1", *options]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        facts.append(said.partition(" kernels ")[0])
+    assert facts[0] == facts[1], "the model and its weights are the same"
+    assert f" draft {line}" in said
+    assert ("and a KV cache of " in said) == (name == "model")
+
+
+def test_a_draft_that_a_server_refuses_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recurrent = Path(shutil.copytree(GOLDEN / "qwen3_5", tmp_path / "recurrent"))
+    shutil.copy(MODEL_DIRECTORY / "tokenizer.json", recurrent)
+    encoder = Path(shutil.copytree(GOLDEN.parent / "golden_sentences" / "minilm", tmp_path / "e"))
+    shutil.copy(MODEL_DIRECTORY / "tokenizer.json", encoder)
+    for model, draft, message in (
+        (GOLDEN / "llama", ASSISTANTS / "gemma4", "an assistant drafts for a Gemma 4 only"),
+        (GOLDEN / "gemma4-unified", ASSISTANTS / "gemma4", "draft_model: "),
+        (IRS[0], ASSISTANTS / "gemma4", "which an OpenVINO IR does not give"),
+        (IRS[0], HEADS / "llama-specforge", "an OpenVINO IR does not give the rows"),
+        (MODEL_DIRECTORY, tmp_path / "nowhere", "there is no directory or GGUF file"),
+        (MODEL_DIRECTORY, recurrent, "draft_model: must have no recurrent layers"),
+        (MODEL_DIRECTORY, encoder, "draft_model: must have tokens as its output, given a bert"),
+        (MODEL_DIRECTORY, GOLDEN / "llama", "llama/tokenizer.json"),
+    ):
+        assert main(["inspect", str(model), "--draft-model", str(draft)]) == 1, draft
+        assert message in capsys.readouterr().err
+    missing = ModelConfig(model=str(MODEL_DIRECTORY), draft_model=str(tmp_path / "nowhere"))
+    with pytest.raises(ModelLoadError, match="nowhere is not a directory"):
+        inspect_model(missing, EngineConfig())
+
+
+@pytest.mark.parametrize("name", ["head", "assistant"])
+def test_a_cache_beside_a_draft_is_as_large_as_in_a_server(name: str, tmp_path: Path) -> None:
+    draft, directory, _ = DRAFTS[name]
+    model = ModelConfig(
+        model=str(directory), draft_model=str(draft), weights="int8", cache_dir=str(tmp_path)
+    )
+    engine = ENGINES["exact"]
+    found, info = inspect_model(model, engine), create_runner(model, engine).info
+    assert found.num_kv_tokens == info.num_blocks * info.block_size
+    assert found.is_deterministic == info.is_deterministic
+    assert found.draft is not None
+    size = found.weight_bytes + found.draft.weight_bytes
+    written = sum(each.stat().st_size for each in tmp_path.glob("*/weights.bin"))
+    assert size <= written < size + 2 * 64 * 100
+
+
+@pytest.mark.parametrize(
+    ("directory", "kind"),
+    [
+        (HEADS / "llama-specforge", "an EAGLE-3 head"),
+        (HEADS / "gpt-oss-speculators", "an EAGLE-3 head"),
+        (ASSISTANTS / "gemma4", "an assistant, which drafts for a Gemma 4,"),
+    ],
+)
+@pytest.mark.parametrize("command", ["inspect", "serve"])
+def test_a_draft_alone_is_refused(
+    command: str, directory: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(directory)]) == 1
+    message = f"{directory} is {kind} and cannot be served alone: name it as --draft-model of"
+    assert message in capsys.readouterr().err

@@ -266,6 +266,29 @@ def test_the_weights_of_an_assistant_are_the_ones_that_a_server_takes(tmp_path: 
     assert len(list(Path(entry).parent.glob("*/weights.bin"))) == 2, "the model's and this one"
 
 
+def test_a_head_is_pulled_without_its_weights(tmp_path: Path) -> None:
+    directory = Path(__file__).parents[1] / "backends" / "golden_eagle" / "gpt-oss-speculators"
+    env = environment(tmp_path, find_unused_address())
+    status, output, _ = pull(str(directory), env=env)
+    assert status == 0
+    assert f"to serve it: ouzel serve MODEL --draft-model {directory}" in output
+    for flags, named in (
+        (("--weights", "int8"), "--weights"),
+        (("--weights", "int4", "--calibrate"), "--calibrate"),
+    ):
+        status, _, errors = pull(str(directory), *flags, env=env)
+        assert status == 1
+        assert f"{named}: {directory.name} is an EAGLE-3 head, whose weights" in errors
+
+
+def test_an_assistant_is_not_calibrated(tmp_path: Path) -> None:
+    directory = Path(__file__).parents[1] / "backends" / "golden_assistant" / "gemma4"
+    env = environment(tmp_path, find_unused_address())
+    status, _, errors = pull(str(directory), "--weights", "int4", "--calibrate", env=env)
+    assert status == 1
+    assert "--calibrate: gemma4 is an assistant, which reads no text of its own" in errors
+
+
 @pytest.mark.release("vector models that are pulled or inspected")
 @pytest.mark.parametrize("name", ["minilm", "qwen3-embedding", "qwen3-classifier"])
 def test_weights_of_a_model_of_vectors_are_the_ones_that_a_server_takes(

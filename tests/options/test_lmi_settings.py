@@ -1,5 +1,6 @@
 """Settings of LMI's containers are translated into Ouzel's options."""
 
+import json
 import re
 from pathlib import Path
 
@@ -112,7 +113,7 @@ def test_the_container_listens_where_sagemaker_asks() -> None:
             "org/head",
         ),
         (
-            {"OPTION_SPECULATIVE_CONFIG": '{"model": "small", "num_speculative_tokens": 5}'},
+            {"OPTION_SPECULATIVE_CONFIG": '{"model": "small"}'},
             "model",
             "draft_model",
             "small",
@@ -337,6 +338,16 @@ def test_a_method_of_speculation_without_meaning_is_named() -> None:
     assert options.model.draft_model == ""
     [remark] = options.remarks
     assert remark.startswith("LMI's speculative_config (environment OPTION_SPECULATIVE_CONFIG)")
+
+
+def test_keys_beside_a_known_method_of_speculation_are_named() -> None:
+    config = {"method": "eagle3", "model": "x", "num_speculative_tokens": 5}
+    options = lmi(OPTION_SPECULATIVE_CONFIG=json.dumps(config))
+
+    assert options.model.draft_model == "x"
+    [remark] = options.remarks
+    assert remark.startswith("LMI's speculative_config (environment OPTION_SPECULATIVE_CONFIG)")
+    assert remark.endswith(": num_speculative_tokens has no meaning here")
 
 
 def test_every_meaning_is_an_option() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.model_settings import read_model_entry
 from ouzel.options.options import Options
 from ouzel.options.profiles.ovms_flags import READ_HERE
 from ouzel.options.profiles.ovms_meanings import MEANINGS, REFUSED, WITHOUT_MEANING
@@ -104,14 +105,23 @@ def test_a_flag_of_theirs_is_an_option_of_ours(
     assert getattr(getattr(ovms(*arguments), record), option) == value
 
 
-def test_an_eagle_draft_as_openvino_ir_is_left_out_with_a_remark(tmp_path: Path) -> None:
-    (tmp_path / "openvino_model.xml").write_text("")
-    draft = ("--draft_source_model", str(tmp_path))
-    assert ovms(*draft, "--draft_eagle3_mode", "false").model.draft_model == str(tmp_path)
-    options = ovms(*draft, "--draft_eagle3_mode")
-    assert options.model.draft_model == ""
-    [remark] = options.remarks
-    assert remark.startswith(f"--draft_eagle3_mode: {tmp_path} is an OpenVINO IR, whose EAGLE-3")
+@pytest.mark.parametrize(
+    ("flags", "is_left_out"),
+    [
+        (("--draft_eagle3_mode",), True),
+        (("--draft_eagle3_mode", "1"), True),
+        (("--draft_eagle3_mode", "false"), False),
+        ((), False),
+    ],
+)
+def test_an_eagle_draft_as_openvino_ir_is_left_out_after_its_download(
+    flags: tuple[str, ...], is_left_out: bool
+) -> None:
+    options = ovms("org/model", "--draft_source_model", "owner/draft", *flags)
+    assert options.model.draft_model == "owner/draft"
+    later = read_model_entry("later=org/later", options.values, "")
+    for settings in (options.all_models[0], options.first, later):
+        assert settings.leaves_out_ir_draft == is_left_out
 
 
 def test_our_own_flags_beat_theirs_and_keep_their_places() -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.config import EngineConfig
+from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
 from ouzel.errors import ModelLoadError
 from ouzel.lifecycle.turns import Limits
 from ouzel.options.options import read_options
 from ouzel.serve import model_sizes
-from ouzel.serve.measuring import ModelSize
+from ouzel.serve.measuring import ModelSize, Question, measure
 from ouzel.serve.model_host import ModelHost, has_kv_cache
 from ouzel.serve.model_sizes import find_size
 from ouzel.serve.on_demand_limits import plan_memory, read_limits
@@ -57,6 +57,35 @@ def test_a_size_is_measured_once_until_the_files_change(
     longer = replace(model.settings, engine=EngineConfig(max_num_seqs=3))
     asyncio.run(find_size(replace(model, settings=longer)))
     assert len(measured) == 2
+
+
+def test_a_size_is_measured_again_if_the_draft_changes(tmp_path: Path) -> None:
+    """The sizes of a draft model are its own: `--max-loras` is for the model alone."""
+    for name in ("model", "draft"):
+        shutil.copytree(MODEL_DIRECTORY, tmp_path / name)
+    values = {
+        "model": str(tmp_path / "model"),
+        "draft_model": str(tmp_path / "draft"),
+        "cache_dir": str(tmp_path / "cache"),
+    }
+    plain = asyncio.run(find_size(open_one(tmp_path / "model", tmp_path)))
+    [model] = open_models(read_options(values, {}))
+    size = asyncio.run(find_size(model))
+    assert size.weight_bytes == 2 * plain.weight_bytes
+    assert size.cache_bytes == 2 * plain.cache_bytes
+    [adapted] = open_models(read_options(values | {"max_loras": 2}, {}))
+    assert asyncio.run(find_size(adapted)).weight_bytes == size.weight_bytes
+    (tmp_path / "draft" / "config.json").write_text('{"model_type": "nothing"}')
+    with pytest.raises(ModelLoadError, match="nothing"):
+        asyncio.run(find_size(model))
+
+
+def test_a_head_as_openvino_ir_is_named_before_a_measurement(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN_SENTENCES.parent / "golden_eagle" / "llama-specforge", tmp_path / "head")
+    (tmp_path / "head" / "openvino_model.xml").write_text("")
+    model = ModelConfig(model=str(MODEL_DIRECTORY), draft_model=str(tmp_path / "head"))
+    with pytest.raises(ModelLoadError, match="is an EAGLE-3 head as OpenVINO IR, which cannot be"):
+        measure(Question(model, EngineConfig()))
 
 
 def test_the_fault_of_a_model_is_told(tmp_path: Path) -> None:

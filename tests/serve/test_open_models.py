@@ -1,6 +1,9 @@
 """Every command that takes a model accepts it by the same checks."""
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 from shutil import copytree
 
@@ -12,10 +15,13 @@ from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.cli.app import main
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
+from ouzel.errors import ModelLoadError
 from ouzel.options.command_line import read_command_line
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.serve.open_models import open_models
 from tests.backends import GOLDEN
+from tests.backends.eagle_heads import HEADS
+from tests.model_store.hub import serving_hub
 
 URL = ("--engine-url", "http://127.0.0.1:8000")
 ENCODER = GOLDEN.parent / "golden_sentences" / "minilm"
@@ -78,3 +84,60 @@ def test_the_cached_values_of_a_token_are_those_of_the_engine(name: str) -> None
 
     assert num_values is not None
     assert inspect_model(model, engine).kv_token_bytes == 4 * num_values
+
+
+def copy_head_as_ir(directory: Path) -> Path:
+    """Copies an EAGLE-3 head and names its weights as an OpenVINO IR."""
+    copytree(HEADS / "llama-specforge", directory)
+    for name in ("openvino_model.xml", "openvino_model.bin"):
+        (directory / name).write_text("")
+    return directory
+
+
+def test_a_head_as_openvino_ir_ends_the_start_except_in_the_eagle_mode_of_ovms(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    copy_head_as_ir(tmp_path / "head")
+    flags = ["--profile", "ovms", str(MODEL_DIRECTORY), "--draft_source_model", "~/head"]
+
+    with pytest.raises(ModelLoadError, match="is an EAGLE-3 head as OpenVINO IR, which cannot be"):
+        open_models(read_command_line(flags, {}))
+
+    [model] = open_models(read_command_line([*flags, "--draft_eagle3_mode"], {}))
+    assert (model.local.draft, model.settings.model.draft_model) == (None, "")
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.message.startswith("--draft_eagle3_mode: ~/head is an OpenVINO IR, whose EAGLE-3")
+
+
+def test_a_head_as_openvino_ir_is_left_out_after_its_download(tmp_path: Path) -> None:
+    arguments = f"inspect {MODEL_DIRECTORY} --profile ovms --draft_source_model owner/model"
+    with serving_hub(copy_head_as_ir(tmp_path / "head")) as hub:
+        variables = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf")}
+        done = subprocess.run(
+            [sys.executable, "-m", "ouzel", *arguments.split(), "--draft_eagle3_mode"],
+            env=os.environ | variables,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert "--draft_eagle3_mode: owner/model is an OpenVINO IR" in done.stderr
+    assert "draft" not in done.stdout
+
+
+def test_an_adapter_beside_the_weights_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = copytree(MODEL_DIRECTORY, tmp_path / "demo")
+    (directory / "adapter_config.json").write_text("{}")
+
+    open_models(read_command_line([str(directory)], {}))
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert str(directory / "adapter_config.json") in record.message
+    assert f"--lora NAME={directory}" in record.message
+
+    caplog.clear()
+    open_models(read_command_line([str(directory), "--lora", f"own={directory}"], {}))
+    assert caplog.records == []

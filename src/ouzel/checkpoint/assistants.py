@@ -5,7 +5,7 @@ An assistant cannot be served alone.
 
 from pathlib import Path
 
-from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.errors import ModelLoadError
 
 # The model types of assistants, and the models that they draft for.
@@ -17,16 +17,13 @@ _TARGETS = {
 
 def is_assistant(directory: Path) -> bool:
     """Tells whether the directory holds an assistant, and not a model."""
+    return bool(find_target(directory))
+
+
+def find_target(directory: Path) -> str:
+    """Returns the model that an assistant drafts for, in words; an empty text for a model."""
     try:
-        return read_hf_config(directory).values.get("model_type") in _TARGETS
+        model_type = read_hf_config(directory).values.get("model_type")
     except ModelLoadError:  # the loader of models reports it
-        return False
-
-
-def refuse_assistant(config: HfConfig) -> None:
-    """Raises ModelLoadError if the checkpoint is an assistant."""
-    if target := _TARGETS.get(str(config.values.get("model_type"))):
-        raise ModelLoadError(
-            f"a {config.model_type} cannot be served alone: it drafts for {target}, as its "
-            "--draft-model"
-        )
+        return ""
+    return _TARGETS.get(str(model_type), "")

@@ -41,6 +41,15 @@ def is_ir_of_draft_head(directory: Path) -> bool:
         return False  # the load of the directory reports the error
 
 
+def refuse_ir_of_draft_head(directory: Path) -> None:
+    """Raises ModelLoadError if a draft is an EAGLE-3 head as OpenVINO IR."""
+    if is_ir_of_draft_head(directory):
+        raise ModelLoadError(
+            f"draft_model: {directory} is an EAGLE-3 head as OpenVINO IR, which cannot be "
+            "read; name the directory of the original head, with safetensors"
+        )
+
+
 def read_draft_head_config(directory: Path) -> HfConfig:
     """Reads the config.json of a head, with all keys on one level. Raises ModelLoadError."""
     config = HfConfig(read_config_json(directory))
@@ -59,8 +68,11 @@ def _describes_head(values: JsonObject) -> bool:
                 f"draft_model: config.json: {_KIND} must be {_MARK}, found {brief(kind)}"
             )
         return True
-    architectures = values.get("architectures")
-    names = [str(name) for name in architectures] if isinstance(architectures, list) else []
+    names = values.get("architectures") or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ModelLoadError(
+            f"{CONFIG_FILE}: architectures must be a list of names, found {brief(names)}"
+        )
     return any(_MARK in name.lower() for name in names) or (
         "draft_vocab_size" in values and names == [_OLDEST_CLASS]
     )

@@ -46,7 +46,8 @@ def describe_model(options: Options, local: LocalModel) -> str:
     # The import takes a second.
     from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415
 
-    model = msgspec.structs.replace(options.model, model=str(local.directory))
+    draft = "" if local.draft is None else str(local.draft)
+    model = msgspec.structs.replace(options.model, model=str(local.directory), draft_model=draft)
     found = inspect_model(model, options.engine)
     facts = {
         "model": f"{local.name}: {_kind(found)}",
@@ -55,6 +56,7 @@ def describe_model(options: Options, local: LocalModel) -> str:
         "kernels": found.kernels,
         "KV cache": _cache(found),
         "states": _states(found),
+        "draft": _draft(found),
         "context": _context(found, is_named=options.model.max_model_len is not None),
         "vectors": _vectors(found),
         "answers": _answers(options.engine, found),
@@ -110,6 +112,21 @@ def _states(found: "Inspection") -> str:
     size = format_size(found.num_state_slots * found.state_slot_bytes)
     slots = f"{found.num_state_slots} running and stored states"
     return f"{format_size(found.state_slot_bytes)} a sequence: {size} for {slots}"
+
+
+def _draft(found: "Inspection") -> str:
+    """Describes the draft; returns an empty text without one."""
+    draft = found.draft
+    if draft is None:
+        return ""
+    kind = f"{draft.kind}, " + (
+        f"{format_count(draft.num_parameters)} parameters, " * bool(draft.num_parameters)
+    )
+    parts = "; ".join(f"{encoding}: {format_size(size)}" for encoding, size in draft.weights)
+    text = f"{kind}{format_size(draft.weight_bytes)} in memory ({parts})"
+    if found.draft_cache_bytes:
+        text += f", and a KV cache of {format_size(found.draft_cache_bytes)} for as many tokens"
+    return text
 
 
 def _context(found: "Inspection", *, is_named: bool) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ouzel.checkpoint.assistants import is_assistant
+from ouzel.checkpoint.lone_drafts import needs_model
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
 from ouzel.model_store.model_directory import LocalModel
@@ -96,7 +97,9 @@ def run(arguments: Sequence[str]) -> int:
         raise InvalidOption(
             f"--calibrate: needs int4 in --weights, given --weights {options.model.weights}"
         )
-    local = open_model(options.first).local
+    local = open_model(options.first, may_be_draft=True).local
+    if makes_weights:
+        _refuse_head(local, calibrates=calibrates)
     if local.origin:
         _say(f"{local.name} comes from {local.origin}")
     _say(f"{local.name} is in {local.directory}, {amount(_measure(local.directory))}")
@@ -111,9 +114,19 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _serve_command(local: LocalModel, name: str) -> str:
-    if is_assistant(local.directory):
+    if needs_model(local.directory):
         return f"ouzel serve MODEL --draft-model {name}"
     return f"ouzel serve {name} {local.serve_options}".rstrip()
+
+
+def _refuse_head(local: LocalModel, *, calibrates: bool) -> None:
+    """Raises ModelLoadError for an EAGLE-3 head, whose weights depend on its model."""
+    if needs_model(local.directory) and not is_assistant(local.directory):
+        flag = "--calibrate" if calibrates else "--weights"
+        raise ModelLoadError(
+            f"{flag}: {local.name} is an EAGLE-3 head, whose weights are compressed at the first "
+            "start with its model"
+        )
 
 
 def _check_flags(values: Mapping[str, object], *, calibrates: bool, text_path: str) -> None:
@@ -208,7 +221,9 @@ def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, 
     from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
     if is_assistant(local.directory):
-        raise ModelLoadError(f"--calibrate: {local.name} is an assistant, which has no own inputs")
+        raise ModelLoadError(
+            f"--calibrate: {local.name} is an assistant, which reads no text of its own"
+        )
     check_generates(local, config)
     text, plan = read_calibration_text(local.directory, path), model.weight_plan
     return make_calibrated_entry(

@@ -303,6 +303,17 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the pooling of the option; None if the model's files decide."""
         return None if self.pooling == "auto" else self.pooling
 
+    def make_draft_config(self) -> "ModelConfig":
+        """Returns the options of the smaller model that `draft_model` names."""
+        return msgspec.structs.replace(
+            self,
+            model=self.draft_model,
+            draft_model="",
+            max_model_len=None,
+            lora=(),
+            max_loras=None,
+        )
+
     def __post_init__(self) -> None:
         read_weights(self.weights)
         if self.lora:

@@ -10,6 +10,7 @@ from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.records import converted, list_options
 from ouzel.terminal.suggestion import did_you_mean
 
+LEAVES_OUT_IR_DRAFT = "leaves_out_ir_draft"  # a wish of OVMS's profile, and no option of Ouzel
 _NAME = "name"
 # A model of `--model` has its name from `name`, and the demo is never beside other models.
 _NOT_ITS_OWN = ("served_model_name", "demo")
@@ -21,6 +22,8 @@ class ModelSettings:
     engine: EngineConfig
     vllm: VllmConfig
     given: frozenset[str]  # the options that the user wrote
+    # A draft that is an OpenVINO IR is left out with a warning, and does not end the start.
+    leaves_out_ir_draft: bool = False
 
 
 def all_settings(values: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[ModelSettings, ...]:
@@ -59,7 +62,8 @@ def read_model_settings(values: Mapping[str, Any]) -> ModelSettings:
     vllm = converted(VllmConfig, values)
     given = frozenset(values).intersection(_own_options())
     check_model_options(model, engine, vllm, given)
-    return ModelSettings(model, engine, vllm, given)
+    leaves_out = bool(values.get(LEAVES_OUT_IR_DRAFT))
+    return ModelSettings(model, engine, vllm, given, leaves_out_ir_draft=leaves_out)
 
 
 def read_model_entry(entry: object, values: Mapping[str, Any], origin: str) -> ModelSettings:

@@ -21,7 +21,12 @@ from ouzel.config import (
 from ouzel.options.api_keys import with_all_keys
 from ouzel.options.checks import check_models_options, check_server_options
 from ouzel.options.invalid_option import InvalidOption, InvalidValue
-from ouzel.options.model_settings import ModelSettings, all_settings, read_model_settings
+from ouzel.options.model_settings import (
+    LEAVES_OUT_IR_DRAFT,
+    ModelSettings,
+    all_settings,
+    read_model_settings,
+)
 from ouzel.options.profiles.lmi import read_lmi_settings
 from ouzel.options.profiles.ovms_directives import Directive
 from ouzel.options.profiles.ovms_models import OvmsFiles, OvmsModels, read_ovms_models
@@ -74,7 +79,10 @@ class Options:
     @property
     def first(self) -> ModelSettings:
         """Returns the first model of the options; the demo model if `--models-dir` has all."""
-        return ModelSettings(self.model, self.engine, self.vllm, self.given)
+        leaves_out = bool(self.values.get(LEAVES_OUT_IR_DRAFT))
+        return ModelSettings(
+            self.model, self.engine, self.vllm, self.given, leaves_out_ir_draft=leaves_out
+        )
 
     @property
     def loads_on_request(self) -> bool:

@@ -6,12 +6,9 @@
 
 import os
 import sys
-from pathlib import Path
 
 import msgspec
 
-from ouzel.checkpoint.assistants import is_assistant
-from ouzel.checkpoint.draft_head import is_draft_head
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import OuzelError
 
@@ -19,18 +16,17 @@ _ENDLESS_BYTES = 2**50  # memory that limits no cache
 
 
 class Question(msgspec.Struct, frozen=True):
-    """`model.model` and `draft` are local directories; `draft` is empty without a draft.
+    """The paths in `model` are local directories; `model.draft_model` is empty without a draft.
 
     A draft is a draft model, an EAGLE-3 head or an assistant.
     """
 
     model: ModelConfig
     engine: EngineConfig
-    draft: str = ""
 
 
 class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
-    """The sizes of one engine of a model in bytes."""
+    """The sizes of one engine of a model, with its draft, in bytes."""
 
     weight_bytes: int
     cache_bytes: int  # caches and states as large as they are useful, or as the options say
@@ -45,33 +41,16 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def measure(question: Question) -> ModelSize:
-    """Returns the sizes of a model without loading it. Raises ModelLoadError."""
-    # these imports take a second
-    from ouzel.backends.openvino.assistants.attachment import measure_assistant  # noqa: PLC0415
-    from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415
-    from ouzel.backends.openvino.kernels.library import uses_kernels  # noqa: PLC0415
+    """Returns the sizes of a model and of its draft without loading them. Raises ModelLoadError."""
+    from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415  takes a second
 
-    model, draft = question.model, question.draft
-    if draft and is_draft_head(Path(draft)):  # a part of the model, whose rows it reads
-        model, draft = msgspec.structs.replace(model, draft_model=draft), ""
-    found = inspect_model(model, question.engine, free_bytes=_ENDLESS_BYTES)
-    size = ModelSize(
-        weight_bytes=found.weight_bytes,
-        cache_bytes=found.kv_cache_bytes + found.num_state_slots * found.state_slot_bytes,
+    found = inspect_model(question.model, question.engine, free_bytes=_ENDLESS_BYTES)
+    of_draft = 0 if found.draft is None else found.draft.weight_bytes
+    state_bytes = found.num_state_slots * found.state_slot_bytes
+    return ModelSize(
+        weight_bytes=found.weight_bytes + of_draft,
+        cache_bytes=found.kv_cache_bytes + found.draft_cache_bytes + state_bytes,
         max_model_len=found.max_model_len,
-    )
-    if not draft:
-        return size
-    if is_assistant(Path(draft)):
-        packs = uses_kernels(question.engine)
-        draft_bytes = measure_assistant(Path(draft), model.weight_plan, packs=packs)
-        return msgspec.structs.replace(size, weight_bytes=size.weight_bytes + draft_bytes)
-    draft_model = msgspec.structs.replace(model, model=draft, lora=())
-    of_draft = inspect_model(draft_model, question.engine, free_bytes=_ENDLESS_BYTES)
-    return msgspec.structs.replace(
-        size,
-        weight_bytes=size.weight_bytes + of_draft.weight_bytes,
-        cache_bytes=size.cache_bytes + of_draft.kv_cache_bytes,
     )
 
 

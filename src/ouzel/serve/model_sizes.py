@@ -5,7 +5,9 @@ import hashlib
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -24,12 +26,12 @@ DIRECTORY = "sizes"  # below the directory of compressed weights
 async def find_size(model: CheckedModel) -> ModelSize:
     """Returns the sizes of a model, from the disk or by a measurement. Raises ModelLoadError."""
     local = model.local
+    drafts = [] if local.draft is None else [local.draft]
+    named = {"model": str(local.directory), "draft_model": "".join(map(str, drafts))}
     question = Question(
-        msgspec.structs.replace(model.settings.model, model=str(local.directory), draft_model=""),
-        model.settings.engine,
-        "" if local.draft is None else str(local.draft),
+        msgspec.structs.replace(model.settings.model, **named), model.settings.engine
     )
-    path = await asyncio.to_thread(_find_path, question, model.local.directory)
+    path = await asyncio.to_thread(_find_path, question, [local.directory, *drafts])
     with suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode(await asyncio.to_thread(path.read_bytes), type=ModelSize)
     size = await _measure(question)
@@ -59,10 +61,10 @@ async def _measure(question: Question) -> ModelSize:
     return answer.size
 
 
-def _find_path(question: Question, directory: Path) -> Path:
+def _find_path(question: Question, directories: Sequence[Path]) -> Path:
     """Returns the file that keeps the size. Its name changes with the options and the files."""
     digest = hashlib.sha256(ouzel.__version__.encode() + msgspec.json.encode(question))
-    for path in sorted(directory.iterdir()):
+    for path in chain.from_iterable(sorted(each.iterdir()) for each in directories):
         stat = path.stat() if path.exists() else None
         if stat is not None:
             digest.update(f"{path.name} {stat.st_size} {stat.st_mtime_ns}\n".encode())

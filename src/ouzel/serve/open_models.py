@@ -9,10 +9,15 @@ before an engine starts. Three rules:
 3. Faults in the model's own files are left to the engine, which describes them better.
 """
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
+from ouzel.checkpoint.draft_head import refuse_ir_of_draft_head
+from ouzel.checkpoint.lone_drafts import refuse_lone_draft
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, VllmConfig
 from ouzel.config.adapters import read_adapters
 from ouzel.errors import ModelLoadError
@@ -20,9 +25,13 @@ from ouzel.model_store.model_directory import LocalModel, find_or_download, is_i
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.model_settings import ModelSettings, check_names
 from ouzel.options.options import Options
+from ouzel.options.profiles.drafts import explain_left_out
 from ouzel.options.records import format_flag
 
+logger = logging.getLogger(__name__)
+
 _AUTO, _RESPONSE_TEMPLATE = "auto", "response_template"
+_ADAPTER_FILE = "adapter_config.json"
 _PARSERS = ("tool_parser", "reasoning_parser")
 _LEAST_VALUE_BYTES: dict[KvCacheDtype, int] = {"auto": 1, "u8": 1, "bf16": 2, "f16": 2, "f32": 4}
 
@@ -53,16 +62,43 @@ def open_models(options: Options) -> list[CheckedModel]:
     return models
 
 
-def open_model(settings: ModelSettings) -> CheckedModel:
-    """Finds, downloads and checks one model. Raises InvalidOption and ModelLoadError."""
+def open_model(settings: ModelSettings, *, may_be_draft: bool = False) -> CheckedModel:
+    """Finds, downloads and checks one model. Raises InvalidOption and ModelLoadError.
+
+    With `may_be_draft` it may be an EAGLE-3 head or an assistant, which cannot be served alone.
+    """
     _check_before_download(settings.model)
-    return _accept(settings)
+    return _accept(settings, may_be_draft=may_be_draft)
 
 
-def _accept(settings: ModelSettings) -> CheckedModel:
+def _accept(settings: ModelSettings, *, may_be_draft: bool = False) -> CheckedModel:
     local = find_or_download(settings.model)
+    if settings.leaves_out_ir_draft and local.draft is not None and is_ir(local.draft):
+        logger.warning("--draft_eagle3_mode: %s", explain_left_out(settings.model.draft_model))
+        model = msgspec.structs.replace(settings.model, draft_model="")
+        settings, local = replace(settings, model=model), replace(local, draft=None)
+    if not may_be_draft:
+        refuse_lone_draft(local.directory)
+    if local.draft is not None:
+        refuse_ir_of_draft_head(local.draft)
     _check_files(settings, local.directory)
+    _warn_of_adapter(settings, local.directory)
     return CheckedModel(settings, local)
+
+
+def _warn_of_adapter(settings: ModelSettings, directory: Path) -> None:
+    """Logs that an adapter beside the weights, as some repositories have it, is not applied."""
+    path = directory / _ADAPTER_FILE
+    if settings.vllm.is_chosen or not path.is_file():
+        return
+    named = read_adapters(settings.model.lora).values() if settings.model.lora else ()
+    if directory.resolve() not in (Path(each).resolve() for each in named):
+        logger.warning(
+            "%s describes an adapter that is not applied; --lora NAME=%s loads it for requests "
+            "whose model is NAME",
+            path,
+            directory,
+        )
 
 
 def _check_before_download(model: ModelConfig) -> None:
@@ -120,9 +156,9 @@ def _check_adapters(paths: Mapping[str, str], max_loras: int | None) -> None:
     The engine checks the tensors later.
     """
     for name, path in paths.items():
-        if not (Path(path) / "adapter_config.json").is_file():
+        if not (Path(path) / _ADAPTER_FILE).is_file():
             raise InvalidOption(
-                f"--lora {name}={path}: must be a PEFT adapter, it has no adapter_config.json"
+                f"--lora {name}={path}: must be a PEFT adapter, it has no {_ADAPTER_FILE}"
             )
     if max_loras is not None and max_loras < len(paths):
         raise InvalidOption(

@@ -59,8 +59,9 @@ from ouzel.backends.openvino.runners.vision_runner import VisionRunner
 from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import discard_entry
-from ouzel.checkpoint.assistants import is_assistant, refuse_assistant
+from ouzel.checkpoint.assistants import is_assistant
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
+from ouzel.checkpoint.lone_drafts import refuse_lone_draft
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
@@ -350,6 +351,7 @@ def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:
 def read_config(directory: Path) -> HfConfig:
     if not directory.is_dir():
         raise ModelLoadError(f"{directory} is not a directory")
+    refuse_lone_draft(directory)
     return read_hf_config(directory)
 
 
@@ -362,7 +364,6 @@ def load(
     packs: bool = False,
 ) -> LanguageModel:
     """Loads the model. With `packs` matrices of integers are packed for Ouzel's own kernels."""
-    refuse_assistant(config)
     draft = Path(model.draft_model)
     has_assistant = bool(model.draft_model) and is_assistant(draft)
     if is_ir_directory(directory):

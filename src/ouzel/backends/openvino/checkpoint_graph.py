@@ -137,6 +137,7 @@ def measure_checkpoint(
     build: FamilyBuild | None = None,
     *,
     predicts: bool = False,
+    lends_parts: bool = False,
     draft_head: DraftHead | None = None,
     vector_head: VectorHead | None = None,
     packs: bool = False,
@@ -153,6 +154,7 @@ def measure_checkpoint(
     model = build_model(
         *(config, build, vision, weights, plan),
         predicts=predicts,
+        lends_parts=lends_parts,
         draft_head=draft_head,
         vector_head=vector_head,
     )

@@ -6,8 +6,12 @@ Only config.json and the headers of the weight files are read.
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from ouzel.backends.openvino.adapters.adapter_options import num_adapters
+from ouzel.backends.openvino.assistants.attachment import attach_assistant, measure_assistant
 from ouzel.backends.openvino.auto_precision import resolve_auto_precision
 from ouzel.backends.openvino.cache.cache_verdict import SCALED, cache_name
 from ouzel.backends.openvino.cache.chosen_cache import find_choice
@@ -50,12 +54,37 @@ from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import calibrated_index, sizes_in_entry
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.width_report import read_matrices, report_widths
-from ouzel.checkpoint.assistants import refuse_assistant
+from ouzel.checkpoint.assistants import is_assistant
+from ouzel.checkpoint.draft_head import refuse_ir_of_draft_head
+from ouzel.checkpoint.draft_tokens import refuse_other_tokens
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
+from ouzel.checkpoint.lone_drafts import refuse_lone_draft
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import EngineConfig, ModelConfig
+from ouzel.errors import ModelLoadError
 from ouzel.machine.free_memory import available_bytes
 from ouzel.pooling import Task, VectorForm
+
+_ENDLESS_BYTES = 2**50  # memory that limits no cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectedDraft:
+    """The facts of the model, assistant or head that `draft_model` names; sizes are in bytes."""
+
+    kind: Literal["draft model", "assistant", "EAGLE-3 head"]
+    weights: tuple[tuple[str, int], ...]  # encoding and size, the largest first
+    num_parameters: int  # 0: unknown, the draft is an IR
+    kv_token_bytes: int = 0  # 0: the draft has no cache of its own
+
+    @property
+    def weight_bytes(self) -> int:
+        return sum(size for _, size in self.weights)
+
+    @property
+    def is_part_of_model(self) -> bool:
+        """Tells whether the weights are loaded with the model's, before its cache is planned."""
+        return self.kind != "draft model"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +116,7 @@ class Inspection:
     # two tokens.
     vector_size: int
     forms: tuple[VectorForm, ...] = ("text",)  # forms of vectors that the model makes
+    draft: InspectedDraft | None = None
 
     @property
     def weight_bytes(self) -> int:
@@ -95,6 +125,25 @@ class Inspection:
     @property
     def kv_cache_bytes(self) -> int:
         return self.kv_token_bytes * self.num_kv_tokens
+
+    @property
+    def draft_cache_bytes(self) -> int:
+        """Returns the size of the draft's own cache, which holds as many tokens as the model's."""
+        return 0 if self.draft is None else self.draft.kv_token_bytes * self.num_kv_tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class _MeasuredModel:
+    """A model without its weights, their sizes, and its draft."""
+
+    language_model: LanguageModel
+    weights: tuple[tuple[str, int], ...]
+    draft: InspectedDraft | None
+    are_weights_calibrated: bool = False
+    stored: str = ""
+    num_parameters: int = 0
+    entry: Path | None = None  # the entry of the cache that a load would map
+    is_ir: bool = False
 
 
 def inspect_model(
@@ -108,43 +157,23 @@ def inspect_model(
     core = ov.Core()
     check_options(core, engine)
     directory = Path(model.model)
+    refuse_lone_draft(directory)
     config = read_hf_config(directory)
     if is_encoder(directory):
         return inspect_encoder(core, directory, config, model, engine)
-    refuse_assistant(config)
-    is_ir = is_ir_directory(directory)
-    if is_ir:
-        refuse_options(model)
-        language_model = load_ir(core, directory, config)
-        num_parameters, stored, entry = 0, "", None
-        weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, language_model.mappings))),)
-        is_calibrated = False
-    else:
-        head, plan = vector_head(config, directory, model), model.weight_plan
-        packs = uses_kernels(engine)
-        entry = find_entry(directory, config, model, head, packs=packs)
-        drafting = measure_draft_head(model, config, packs=packs)
-        language_model, measured = measure_checkpoint(
-            *(directory, config, plan),
-            predicts=model.mtp,
-            draft_head=None if drafting is None else drafting[0],
-            vector_head=head,
-            packs=packs,
-        )
-        num_parameters, index = measured.num_parameters, calibrated_index(entry)
-        weights = list_weight_sizes(measured) if index is None else sizes_in_entry(index)
-        if drafting is not None:
-            num_parameters += drafting[1].num_parameters
-            weights = (*weights, *list_weight_sizes(drafting[1]))
-        stored = report_widths(measured.held if index is None else read_matrices(index))
-        is_calibrated = bool(index)
+    measured = measure_model(core, directory, config, model, engine)
+    language_model, draft = measured.language_model, measured.draft
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
     free_bytes = available_bytes() if free_bytes is None else free_bytes
-    free_bytes = free_bytes // engine.replicas - sum(size for _, size in weights)
+    free_bytes = free_bytes // engine.replicas - sum(size for _, size in measured.weights)
+    if draft is not None and draft.is_part_of_model:
+        free_bytes -= draft.weight_bytes
     attends = can_attend(core, resolve_auto_precision(core, engine, language_model))
     choice = find_choice(
-        *(core, language_model, model, engine, entry), attends=attends, free_bytes=free_bytes
+        *(core, language_model, model, engine, measured.entry),
+        attends=attends,
+        free_bytes=free_bytes,
     )
     engine = resolve_auto_precision(core, choice.engine, language_model)
     attention = make_attention_model(language_model)
@@ -163,12 +192,14 @@ def inspect_model(
     return Inspection(
         model_type=config.model_type,
         text_model_type=config.text_model().model_type,
-        weights=weights,
-        are_weights_calibrated=is_calibrated,
-        stored=stored,
-        num_parameters=num_parameters,
+        weights=measured.weights,
+        are_weights_calibrated=measured.are_weights_calibrated,
+        stored=measured.stored,
+        num_parameters=measured.num_parameters,
         precision=precision_name(compiled, engine),
-        kernels="" if is_ir else describe_products(language_model.graphs, engine),
+        kernels=""
+        if is_ir_directory(directory)
+        else describe_products(language_model.graphs, engine),
         is_deterministic=is_deterministic,
         kv_cache_dtype=cache_name(tables, has_scales=choice.cache == SCALED),
         kv_cache_is_open=choice.is_open,
@@ -183,6 +214,88 @@ def inspect_model(
         state_slot_bytes=slots.slot_bytes,
         task=find_task(config, directory, model.task),
         vector_size=vector_size(language_model),
+        draft=draft,
+    )
+
+
+def measure_model(
+    core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig, engine: EngineConfig
+) -> _MeasuredModel:
+    """Builds the graph of a model that generates, and measures the weights of it and its draft.
+
+    Raises ModelLoadError.
+    """
+    has_assistant = bool(model.draft_model) and is_assistant(Path(model.draft_model))
+    if is_ir_directory(directory):
+        refuse_options(model, has_assistant=has_assistant)
+        language_model = load_ir(core, directory, config)
+        return _MeasuredModel(
+            language_model=language_model,
+            weights=(("ir", sum(map(len, language_model.mappings))),),
+            draft=inspect_draft_model(model, engine) if model.draft_model else None,
+            is_ir=True,
+        )
+    head, packs = vector_head(config, directory, model), uses_kernels(engine)
+    entry = find_entry(directory, config, model, head, packs=packs)
+    drafting = measure_draft_head(model, config, packs=packs)
+    # The graph of the model takes the weights of the head again: they are counted before.
+    draft = None if drafting is None else _describe_part("EAGLE-3 head", drafting[1])
+    language_model, weights = measure_checkpoint(
+        *(directory, config, model.weight_plan),
+        predicts=model.mtp,
+        lends_parts=has_assistant,
+        draft_head=None if drafting is None else drafting[0],
+        vector_head=head,
+        packs=packs,
+    )
+    if has_assistant:
+        assistant, of_draft = measure_assistant(
+            Path(model.draft_model), model.weight_plan, packs=packs
+        )
+        attach_assistant(language_model, assistant)  # refuses the assistant of another model
+        draft = _describe_part("assistant", of_draft)
+    elif model.draft_model and draft is None:
+        draft = inspect_draft_model(model, engine)
+    index = calibrated_index(entry)
+    return _MeasuredModel(
+        language_model=language_model,
+        weights=list_weight_sizes(weights) if index is None else sizes_in_entry(index),
+        draft=draft,
+        are_weights_calibrated=bool(index),
+        stored=report_widths(weights.held if index is None else read_matrices(index)),
+        num_parameters=weights.num_parameters,
+        entry=entry,
+    )
+
+
+def inspect_draft_model(model: ModelConfig, engine: EngineConfig) -> InspectedDraft:
+    """Inspects a smaller model. Raises ModelLoadError if the model could not use it as its draft.
+
+    Its weights are loaded after the model's cache is planned: they do not make that cache smaller.
+    """
+    directory = Path(model.draft_model)
+    if not directory.is_dir():
+        raise ModelLoadError(f"draft_model: {directory} is not a directory")
+    refuse_ir_of_draft_head(directory)
+    refuse_other_tokens(Path(model.model), directory)
+    engine = msgspec.structs.replace(engine, deterministic=False)
+    found = inspect_model(model.make_draft_config(), engine, free_bytes=_ENDLESS_BYTES)
+    if found.task != "generate" or found.num_state_slots:
+        needed = "no recurrent layers" if found.num_state_slots else "tokens as its output"
+        raise ModelLoadError(f"draft_model: must have {needed}, given a {found.model_type}")
+    return InspectedDraft(
+        kind="draft model",
+        weights=found.weights,
+        num_parameters=found.num_parameters,
+        kv_token_bytes=found.kv_token_bytes,
+    )
+
+
+def _describe_part(
+    kind: Literal["assistant", "EAGLE-3 head"], weights: MeasuredWeights
+) -> InspectedDraft:
+    return InspectedDraft(
+        kind=kind, weights=list_weight_sizes(weights), num_parameters=weights.num_parameters
     )
 
 

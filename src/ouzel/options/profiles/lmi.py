@@ -16,7 +16,7 @@ import msgspec
 
 from ouzel.config.model import TaskOption
 from ouzel.options.invalid_option import InvalidOption
-from ouzel.options.profiles.drafts import read_speculative_config
+from ouzel.options.profiles.drafts import list_unread_keys, read_speculative_config
 
 Values = dict[str, object]
 
@@ -71,6 +71,7 @@ _POOLING = {
 _REFUSED = {"revision": "main", "bedrock_compat": "false", "sigmoid": "true"}
 _VLLM_HANDLER = "vllm_async_service"
 _ADAPTERS = ("enable_lora", "max_loras", "max_lora_rank")  # the first turns the others on
+_SPECULATION = "speculative_config"
 _MAX_LORAS = "4"  # LMI's default
 
 
@@ -165,6 +166,16 @@ def _speculation(setting: Setting) -> Values:
     return read_speculative_config(setting.value, setting.description)
 
 
+def _remarks_on_keys(setting: Setting) -> list[str]:
+    """Returns a line of the log for each key of a setting that has no meaning here."""
+    if setting.key != _SPECULATION:
+        return []
+    return [
+        f"{setting.description}: {key} has no meaning here"
+        for key in list_unread_keys(setting.value, setting.description)
+    ]
+
+
 def _hosts(setting: Setting) -> Values:
     """Reads a list of hosts: `a.org,b.org` or `["a.org", "b.org"]`."""
     if not setting.value.startswith("["):
@@ -199,7 +210,7 @@ MEANINGS: Mapping[str, Callable[[Setting], Values]] = {
     "enable_prefix_caching": _boolean("prefix_caching"),
     "max_logprobs": _same("max_logprobs"),
     "limit_mm_per_prompt": _images_per_prompt,
-    "speculative_config": _speculation,
+    _SPECULATION: _speculation,
     "speculative_draft_model": _same("draft_model"),
     "allowed_media_domains": _hosts,
     "allowed_local_media_path": _same("allowed_local_media_path"),
@@ -244,6 +255,7 @@ def read_lmi_settings(environment: Mapping[str, str], model: str) -> tuple[Value
         found = meaning(setting) if meaning is not None else {}
         if found:
             values |= found
+            remarks += _remarks_on_keys(setting)
         elif setting.key not in _REFUSED:
             remarks.append(f"{setting.description} has no meaning here")
     return values, remarks

@@ -9,7 +9,7 @@ from typing import get_args
 
 from ouzel.config.model import TaskOption
 from ouzel.options.invalid_option import InvalidOption
-from ouzel.options.profiles.drafts import leave_out_ir_draft
+from ouzel.options.model_settings import LEAVES_OUT_IR_DRAFT
 from ouzel.options.profiles.ovms_directives import MAY_NAME_A_FILE, NAMES, Wish
 from ouzel.options.profiles.ovms_loras import SourceLora, read_source_loras
 from ouzel.options.profiles.ovms_meanings import (
@@ -84,8 +84,8 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
         files = _files(flags, repository)
         if _POLL in flags and _CONFIG not in flags and not files.repository_config_path:
             settings.without_meaning.append(_POLL)
-    if flags.get(_EAGLE, "false") in ("true", "1") and (warning := leave_out_ir_draft(values)):
-        settings.warnings.append(f"{_EAGLE}: {warning}")
+    if flags.get(_EAGLE, "false") in ("true", "1"):
+        values = values | {LEAVES_OUT_IR_DRAFT: True}
     return OvmsFlags(
         names=tuple(name for name in flags if name not in _SPELT_ALIKE),
         values=values,

@@ -9,6 +9,7 @@ from ouzel.backends.openvino.kernels.attention import PLUGIN_ATTENTION
 from ouzel.backends.openvino.language_model import LanguageModel, LentParts, PredictionGraphs
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
+from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
@@ -25,14 +26,15 @@ def load_assistant(
     return load_checkpoint(directory, config, plan, cache_dir, build, packs=packs)
 
 
-def measure_assistant(directory: Path, plan: WeightPlan, *, packs: bool = False) -> int:
-    """Returns the bytes of the assistant's weights, without reading them.
+def measure_assistant(
+    directory: Path, plan: WeightPlan, *, packs: bool = False
+) -> tuple[LanguageModel, MeasuredWeights]:
+    """Returns the assistant as `load_assistant` does, with weights that are not read.
 
     Raises ModelLoadError.
     """
     config = read_assistant_config(read_hf_config(directory))
-    _, weights = measure_checkpoint(directory, config, plan, build, packs=packs)
-    return sum(weights.bytes_by_encoding.values())
+    return measure_checkpoint(directory, config, plan, build, packs=packs)
 
 
 def attach_assistant(model: LanguageModel, assistant: LanguageModel) -> LanguageModel:
