@@ -31,7 +31,13 @@ def create_draft_runner(model: ModelConfig, engine: EngineConfig, large: EngineI
             f"draft_model: must have the tokens of the model, but {differing} of {len(of_large)} "
             f"differ in {directories[1]}"
         )
-    alone = {"draft_model": "", "max_model_len": None, "lora": (), "max_loras": None}
+    alone = {
+        "draft_model": "",
+        "max_model_len": None,
+        "lora": (),
+        "max_loras": None,
+        "lora_parts": (),
+    }
     config = msgspec.structs.replace(model, model=model.draft_model, **alone)
     # No answer depends on the bits of a draft: the model accepts or rejects each token.
     engine = msgspec.structs.replace(engine, deterministic=False)
