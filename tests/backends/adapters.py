@@ -141,7 +141,11 @@ def random_parts(directory: Path, limits: AdapterLimits) -> tuple[RandomAdapter,
         a = random.normal(0, 0.3, (3, table.num_rows)).astype(np.float32)
         b = random.normal(0, 0.1, (table.num_columns, 3)).astype(np.float32)
         others |= {table.name + ".lora_embedding_A": a, table.name + ".lora_embedding_B": b}
-        deltas[table.name] = 2 * (b @ a).T
+        own, delta = base[table.name + ".weight"], 2 * (b @ a).T
+        length = np.linalg.norm(own + delta, axis=0)
+        new_length = length * random.uniform(0.7, 1.3, length.shape)
+        others[table.name + ".lora_magnitude_vector"] = new_length.astype(np.float32)
+        deltas[table.name] = ((own + delta) * (new_length / length) - own).astype(np.float32)
     has_weights = any(name.endswith(".weight") for name in shape.norms)
     config = {"use_dora": True, "modules_to_save": ["norm"] * has_weights, "bias": "all"}
     return RandomAdapter(adapter.halves, config, others), deltas

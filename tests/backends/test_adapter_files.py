@@ -20,12 +20,14 @@ from ouzel.backends.openvino.adapters.adapter_options import (
 )
 from ouzel.backends.openvino.adapters.adapter_tensors import WEIGHTS_FILE
 from ouzel.backends.openvino.graph.adapter_shape import (
+    HEAD,
     AdaptedGroup,
     AdapterLimits,
     AdapterShape,
 )
 from ouzel.backends.openvino.library import ov
 from ouzel.config import ModelConfig
+from ouzel.config.adapters import ADAPTER_PARTS
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
 from tests.backends.adapters import RandomAdapter, list_adapted_matrices, random_adapter, read_shape
@@ -35,6 +37,7 @@ MODEL = GOLDEN / "llama"
 MATRICES = {matrix.name: matrix for matrix in list_adapted_matrices(MODEL)}
 Q = "model.layers.0.self_attn.q_proj"
 RANK = 3
+GOLDEN_ADAPTERS = Path(__file__).parent / "golden_adapters"
 SHAPE = read_shape(MODEL, AdapterLimits(4))
 
 
@@ -142,7 +145,15 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "no JSON": (lambda d: (d / CONFIG_FILE).write_text("{"), "is not valid JSON"),
     "a list": (lambda d: (d / CONFIG_FILE).write_text("[]"), "must hold a JSON object"),
     "rank of 0": (says(r=0), "`$.r`"),
+    "a rank of billions": (says(r=2**40), "`$.r`"),
+    "a token of 40 bits": (says(trainable_token_indices=[2**40]), "trainable_token_indices"),
     "alpha of a text": (says(lora_alpha="8"), "`$.lora_alpha`"),
+    "alpha beyond float32": (says(lora_alpha=1e300), "lora_alpha must be finite and at most 2^127"),
+    "alpha of no number": (says(lora_alpha=math.nan), "lora_alpha must be finite"),
+    "alpha of a pattern": (
+        says(alpha_pattern={"q_proj": -1e300}),
+        "alpha_pattern: q_proj must be finite and at most 2^127, given -1e+300",
+    ),
     "another kind": (says(peft_type="LOHA"), "peft_type must be LORA"),
     "other biases": (says(bias="some"), "bias must be one of none, all, lora_only, given"),
     "DoRA without lengths": (says(use_dora=True), "use_dora does not agree with"),
@@ -192,6 +203,15 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         has(put("base_model.model.lm_head.weight", 320, 64)),
         "lm_head.weight replaces weights whole (modules_to_save)",
     ),
+    "the whole labels": (
+        has(put("base_model.model.score.weight", 2, 64)),
+        "score.weight replaces weights whole (modules_to_save)",
+    ),
+    "a whole matrix": (
+        has(put(f"base_model.model.{Q}.weight", 64, 64)),
+        "q_proj.weight replaces weights whole (modules_to_save)",
+    ),
+    "no module": (has(put("base_model.model..base_layer.weight", 64, 64)), "names no module"),
     "a layer too many": (
         has(put(A_OF_Q.replace(".0.", ".77."), RANK, 64)),
         "layers.77.self_attn.q_proj cannot be",
@@ -240,13 +260,116 @@ def test_broken_or_unsupported_adapters_are_refused_by_name(
     assert str(directory) in str(refusal.value) or "pattern" in str(refusal.value)
 
 
+TOKENS = "token_adapter.trainable_tokens_delta"
+HEAD_TOKENS, EMBEDDING_TOKENS = (
+    f"base_model.model.{module}.{TOKENS}" for module in ("lm_head", "model.embed_tokens")
+)
+# name of the golden adapter -> change, message
+BROKEN_PARTS: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "tokens of a tied head": (
+        "tokens",
+        has(put(HEAD_TOKENS, 3, 64)),
+        "the head is the embedding: train its tokens in model.embed_tokens only",
+    ),
+    "tokens of a tied head that differ": (
+        "tokens",
+        says(trainable_token_indices={"embed_tokens": [7, 3, 41], "lm_head": [7, 3]}),
+        'trainable_token_indices names "lm_head", but',
+    ),
+    "no tokens of the head": (
+        "tokens-untied",
+        has(lambda tensors: tensors.pop(HEAD_TOKENS)),
+        'trainable_token_indices names "lm_head", but adapter_model.safetensors has no',
+    ),
+    "LoRA beside tokens": (
+        "tokens-untied",
+        has(
+            lambda tensors: (
+                put("base_model.model.lm_head.lora_A.weight", 2, 64)(tensors),
+                put("base_model.model.lm_head.lora_B.weight", 320, 2)(tensors),
+            )
+        ),
+        "lm_head has both LoRA and trained tokens",
+    ),
+    "DoRA without one length": (
+        "dora",
+        has(lambda tensors: tensors.pop(next(name for name in tensors if "magnitude" in name))),
+        "lacks lora_magnitude_vector, which use_dora needs",
+    ),
+    "one bias of B too few": (
+        "lora-bias",
+        has(lambda tensors: tensors.pop(next(name for name in tensors if "lora_B.bias" in name))),
+        "lacks lora_B.bias, which lora_bias needs",
+    ),
+    "a bias of a head without one": (
+        "tokens-untied",
+        has(put("base_model.model.lm_head.bias", 320)),
+        "lm_head has a bias, which this model lacks there",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN_PARTS)
+def test_parts_that_do_not_agree_with_the_configuration_are_refused(
+    tmp_path: Path, case: str
+) -> None:
+    name, change, message = BROKEN_PARTS[case]
+    directory = tmp_path / "adapter"
+    shape = read_golden_parts(name, directory)
+    assert AdapterFiles(directory, shape).names
+    change(directory)
+    with pytest.raises(ModelLoadError) as refusal:
+        AdapterFiles(directory, shape)
+    assert message in str(refusal.value)
+
+
+def read_golden_parts(name: str, copy: Path) -> AdapterShape:
+    """Copies an adapter that PEFT wrote, and returns the shape of its model with every part."""
+    shutil.copytree(GOLDEN_ADAPTERS / name, copy)
+    with np.load(copy / "golden.npz") as arrays:
+        checkpoint = GOLDEN / str(arrays["checkpoint"])
+    return read_shape(checkpoint, AdapterLimits(4, frozenset(ADAPTER_PARTS)))
+
+
+def test_tokens_of_a_tied_head_may_be_named_beside_the_same_of_the_embedding(
+    tmp_path: Path,
+) -> None:
+    """PEFT writes such a configuration with one tensor for both."""
+    shape = read_golden_parts("tokens", tmp_path / "adapter")
+    names = AdapterFiles(tmp_path / "adapter", shape).names
+    tokens = [7, 3, 41]
+    says(trainable_token_indices={"embed_tokens": tokens, "lm_head": tokens})(tmp_path / "adapter")
+    assert AdapterFiles(tmp_path / "adapter", shape).names == names
+    assert HEAD in names
+
+
+def test_the_tokens_of_an_embedding_fit_into_the_memory_of_its_adapter(tmp_path: Path) -> None:
+    directory = tmp_path / "adapter"
+    shape = read_golden_parts("tokens-untied", directory)
+    limit = 4 * (320 + 64) // 64
+
+    def set_tokens(count: int) -> None:
+        says(trainable_token_indices={"embed_tokens": list(range(count)), "lm_head": [5]})(
+            directory
+        )
+        has(put(EMBEDDING_TOKENS, count, 64))(directory)
+
+    set_tokens(limit)
+    AdapterFiles(directory, shape)
+    set_tokens(limit + 1)
+    with pytest.raises(
+        ModelLoadError, match=f"has {limit + 1} trained tokens; max_lora_rank, 4, .* for {limit}$"
+    ):
+        AdapterFiles(directory, shape)
+
+
 def test_the_head_of_a_model_with_mtp_is_refused(adapter: RandomAdapter, tmp_path: Path) -> None:
     """The graph of such a model gives hidden rows, and its head is another graph."""
     path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
     name = "base_model.model.lm_head.lora_A.weight"
     save(path, load(path) | {name: ("F32", np.zeros((RANK, 64), np.float32))})
     shape = replace(SHAPE, limits=AdapterLimits(4, frozenset({"head"})))
-    with pytest.raises(ModelLoadError, match="serve it without --mtp"):
+    with pytest.raises(ModelLoadError, match="has no head"):
         AdapterFiles(path.parent, shape)
 
 

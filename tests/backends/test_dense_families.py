@@ -143,6 +143,13 @@ def test_another_spelling_of_the_same_settings_gives_the_same_logits(
         ("mpt", {"attn_config": {"alibi_bias_max": 16}}, "alibi_bias_max 16 is not supported"),
         ("mpt", {"attn_config": {"qk_ln": True}}, "attn_config: qk_ln true is not supported"),
         ("mpt", {"attn_config": {"prefix_lm": True}}, "prefix_lm true is not supported"),
+        ("mpt", {"attn_config": {"rope": True}}, "attn_config: rope true is not supported"),
+        ("mpt", {"attn_config": {"sliding_window_size": 16}}, "sliding_window_size 16 is not"),
+        ("mpt", {"attn_config": {"kv_n_heads": 1}}, "attn_config: kv_n_heads 1 is not supported"),
+        ("mpt", {"attn_config": {"softmax_scale": -1}}, "softmax_scale -1 is not supported"),
+        ("mpt", {"attn_config": {"softmax_scale": 0}}, "supported: numbers above 0"),
+        ("mpt", {"attn_config": {"clip_qkv": -3}}, "clip_qkv -3 is not supported"),
+        ("mpt", {"ffn_config": {"ffn_type": "mptglu"}}, 'ffn_type "mptglu" is not supported'),
         (
             "mpt",
             {"attn_config": {"attn_type": "multiquery_attention"}},

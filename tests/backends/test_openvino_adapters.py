@@ -232,8 +232,9 @@ def test_a_batch_mixes_adapters_of_every_kind(checkpoint: str, cache_dir: Path) 
 
 
 @pytest.mark.parametrize("weights", ["int8", "int4"])
-def test_dora_measures_the_rounded_weights(weights: str, cache_dir: Path) -> None:
-    """Rows keep the lengths that the adapter says, so the error is the error of the plain model."""
+def test_dora_beside_rounded_weights_has_the_error_of_the_model(
+    weights: str, cache_dir: Path
+) -> None:
     golden = read_golden_adapter("dora")
     runner = load(golden.checkpoint, cache_dir, 1, weights, lora=(golden.path,))
     runner.fill_adapter_slot(0, str(golden.path))

@@ -249,3 +249,8 @@ def test_a_model_that_generates_can_make_embeddings(tmp_path: Path) -> None:
 def test_an_impossible_task_is_refused(name: str, task: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ModelLoadError, match=message):
         load_engine(GOLDEN / name, tmp_path, task=task)
+
+
+def test_an_encoder_refuses_adapters(tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match="max_loras: a bert is an encoder and takes no adap"):
+        load_engine(GOLDEN / "minilm", tmp_path, max_loras=2)

@@ -27,6 +27,7 @@ from ouzel.backends.openvino.weights.source import MatrixSpec, MemoryWriter, Sto
 from ouzel.checkpoint.weight_files import SINGLE_FILE
 from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
+from tests.backends import quantize
 
 EXPERTS = np.arange(3 * 4 * 6, dtype=np.float32).reshape(3, 4, 6)
 
@@ -243,3 +244,16 @@ def test_one_tensor_may_replace_several(weights: CompressedWeights) -> None:
     assert weights.used == {"experts"}
     spec = MatrixSpec(several[:2], (2, 4, 6), instead=Tensor("missing", (2, 4, 6)))
     np.testing.assert_array_equal(read_values(weights, spec), EXPERTS[:2])
+
+
+def test_integers_are_refused_where_weights_are_expected(tmp_path: Path) -> None:
+    """A graph would take them for weights; only lists of tokens are integers."""
+    integers = np.arange(8)
+    quantize.save(
+        tmp_path / SINGLE_FILE,
+        {"norm.weight": ("I64", integers), "head.token_ordering": ("I64", integers)},
+    )
+    weights = CompressedWeights(Checkpoint(tmp_path), MemoryWriter())
+    assert weights.array("head.token_ordering", (8,)).tolist() == integers.tolist()
+    with pytest.raises(ModelLoadError, match=r"norm\.weight is stored as I64; supported are BF16"):
+        weights.array("norm.weight", (8,))

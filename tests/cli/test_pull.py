@@ -96,6 +96,7 @@ def test_files_of_torch_are_fetched_only_without_safetensors(hub: Hub, tmp_path:
     assert [path.parent.name for path in (tmp_path / "hf").rglob("*.bin")] == ["2_Dense"]
 
     (hub.directory / "model.safetensors").unlink()
+    (hub.directory / "adapter_model.safetensors").write_bytes(b"an adapter, no weights of a model")
     assert pull("owner/model", env=env | {"HF_HOME": str(tmp_path / "other")})[0] == 0
     fetched = {path.read_bytes() for path in (tmp_path / "other").rglob("*.bin")}
     assert fetched == {b"weights", b"dense"}

@@ -179,6 +179,20 @@ def test_a_load_that_fails_leaves_all_as_it_was(
     ]
 
 
+class _BrokenRunner(FakeRunner):
+    """A runner whose reading of adapters has a fault of its own."""
+
+    def fill_adapter_slot(self, slot: int, path: str) -> bytes:
+        raise KeyError(path)
+
+
+def test_a_fault_of_the_program_is_told_by_its_kind() -> None:
+    """Some exceptions have no text, and the text of others does not describe them."""
+    engine = EngineCore(_BrokenRunner(max_loras=1))
+    engine.adapters.load("a", "b")
+    assert take_events_at_end(engine) == [AdapterFailed("a", "KeyError: 'b'")]
+
+
 def test_an_engine_without_room_says_so() -> None:
     engine = EngineCore(FakeRunner())
     engine.adapters.load("a", "a")

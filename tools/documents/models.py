@@ -129,8 +129,8 @@ The first format in this table whose marks are in the template counts. `--tool-p
 |---|---|---|
 """
 
-# has the same model_type in the table of architectures as models that see
-_TEXT_ONLY = ("qwen3next",)
+# have the same model_type in the table of architectures as models that see
+_TEXT_ONLY = ("qwen3next", "exaone", "internlm2")
 # prefix of the names of a layer's states in the graph -> name of such layers in the document
 _PARTS = {"delta": "gated delta net", "conv": "short convolution", "ssm": "Mamba"}
 

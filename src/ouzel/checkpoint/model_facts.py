@@ -6,7 +6,9 @@ from pathlib import Path
 
 import msgspec
 
+from ouzel.checkpoint.hf_config import use_common_names
 from ouzel.checkpoint.model_files import JsonObject, read_config_json
+from ouzel.checkpoint.weight_files import ADAPTER_FILE
 
 _MAX_HEADER_BYTES = 32 * 2**20  # ten times the header of a model of 100,000 tensors
 # Tensors beside quantised weights, which hold no parameters.
@@ -35,15 +37,15 @@ class _Tensor(msgspec.Struct):
 def read_model_facts(directory: Path) -> ModelFacts:
     config = read_config_json(directory)
     nested = config.get("text_config")  # the language model of a checkpoint with an encoder
-    text = config | nested if isinstance(nested, dict) else config
+    text = use_common_names(config | nested if isinstance(nested, dict) else config)
     file_format, files = _find_weights(directory)
     return ModelFacts(
         file_format=file_format,
         num_bytes=sum(path.stat().st_size for path in files) or None,
         num_parameters=_num_parameters(files) if file_format in ("safetensors", "") else None,
-        hidden_size=_count(text, "hidden_size", "n_embd", "dim"),
-        num_layers=_count(text, "num_hidden_layers", "n_layer", "n_layers"),
-        num_heads=_count(text, "num_attention_heads", "n_head", "n_heads"),
+        hidden_size=_count(text, "hidden_size", "dim"),
+        num_layers=_count(text, "num_hidden_layers", "n_layers"),
+        num_heads=_count(text, "num_attention_heads", "n_heads"),
         num_kv_heads=_count(text, "num_key_value_heads"),
     )
 
@@ -57,14 +59,15 @@ def _find_weights(directory: Path) -> tuple[str, list[Path]]:
         "pytorch": "pytorch_model*.bin",
         "gguf": "*.gguf",
     }
-    found = ((name, sorted(directory.glob(pattern))) for name, pattern in patterns.items())
+    found = (
+        (name, sorted(path for path in directory.glob(pattern) if path.name != ADAPTER_FILE))
+        for name, pattern in patterns.items()
+    )
     return next(((name, files) for name, files in found if files), ("", []))
 
 
 def _count(config: JsonObject, *names: str) -> int | None:
-    """Returns the first of the keys that is a count; GPT-2 and DistilBERT have names of their
-    own.
-    """
+    """Returns the first of the keys that is a count; DistilBERT has names of its own."""
     counts = (config.get(name) for name in names)
     return next(
         (

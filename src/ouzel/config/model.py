@@ -312,6 +312,7 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             max_model_len=None,
             lora=(),
             max_loras=None,
+            lora_parts=(),
         )
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from huggingface_hub import HfApi, constants
 
+from ouzel.checkpoint.weight_files import ADAPTER_FILE
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import (
     CHAT_TEMPLATE,
@@ -39,7 +40,7 @@ MODEL_FILES = [
     "artifact.metadata",  # ColBERT's lengths and markers
 ]
 TORCH_WEIGHTS = ["pytorch_model*.bin"]  # only for repositories without safetensors
-ADAPTER_FILES = ["adapter_config.json", "adapter_model.safetensors"]  # PEFT's
+ADAPTER_FILES = ["adapter_config.json", ADAPTER_FILE]  # PEFT's
 _WEIGHTS = ("*.safetensors", "openvino_*.xml")
 _MAIN = constants.DEFAULT_REVISION
 
@@ -62,7 +63,9 @@ def download(repo_id: str, branch: str = _MAIN) -> Path:
 
 
 def _has_any(directory: Path, patterns: Iterable[str]) -> bool:
-    return any(path for pattern in patterns for path in directory.glob(pattern))
+    return any(
+        path.name != ADAPTER_FILE for pattern in patterns for path in directory.glob(pattern)
+    )
 
 
 def download_adapter(repo_id: str) -> Path:

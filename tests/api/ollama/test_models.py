@@ -76,7 +76,9 @@ def test_the_files_of_a_model_say_how_large_it_is() -> None:
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        ({"n_embd": 768, "n_layer": 12, "n_head": 8}, (768, 12, 8)),  # GPT-2
+        ({"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 8}, (768, 12, 8)),
+        ({"model_type": "mpt", "d_model": 768, "n_layers": 12, "n_heads": 8}, (768, 12, 8)),
+        ({"model_type": "bloom", "n_embed": 768, "n_layer": 12, "n_head": 8}, (768, 12, 8)),
         ({"dim": 768, "n_layers": 6, "n_heads": 12}, (768, 6, 12)),  # DistilBERT
         (
             {
@@ -97,6 +99,14 @@ def test_the_shape_of_a_model_is_read_by_other_keys_too(
     (tmp_path / "config.json").write_text(json.dumps(config))
     facts = read_model_facts(tmp_path)
     assert (facts.hidden_size, facts.num_layers, facts.num_heads) == expected
+
+
+def test_an_adapter_beside_a_model_is_no_part_of_its_size(tmp_path: Path) -> None:
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"1234567")
+    assert read_model_facts(tmp_path) == NO_FACTS
+    (tmp_path / "pytorch_model.bin").write_bytes(b"12345")
+    facts = read_model_facts(tmp_path)
+    assert (facts.file_format, facts.num_bytes) == ("pytorch", 5)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Chooses the prompt for Cohere's `input_type`, which names the purpose of texts."""
 
 from ouzel.checkpoint.sentence_files import SentenceFiles
-from ouzel.checkpoint.text_tasks import TextPrompt
+from ouzel.checkpoint.text_tasks import NO_PROMPT, TextPrompt
 from ouzel.errors import InvalidRequest
 from ouzel.wire.validation_errors import show_value
 
@@ -27,7 +27,7 @@ def choose_prompt(input_type: str | None, files: SentenceFiles) -> TextPrompt:
     if named is not None:
         return named
     if not any(files.prompts.values()) and input_type in ("classification", "clustering"):
-        return TextPrompt()
+        return NO_PROMPT
     names = ", ".join([_QUERY, _DOCUMENT, *files.prompts])
     raise InvalidRequest(
         f"must be one of {names}, given {show_value(input_type)}", field="input_type"

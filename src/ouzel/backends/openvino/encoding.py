@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from ouzel.backends.openvino.adapters.adapter_options import num_adapters
 from ouzel.backends.openvino.cache.kv_cache import context_length
 from ouzel.backends.openvino.compilation import check_options, compile_encoder, precision_name
 from ouzel.backends.openvino.encoder_loader import EncoderLoader
@@ -128,6 +129,10 @@ def _refuse_options(model: ModelConfig, config: HfConfig) -> None:
     if model.mtp or model.draft_model:
         raise ModelLoadError(
             f"mtp and draft_model propose tokens: a {config.model_type} generates no tokens"
+        )
+    if num_adapters(model):
+        raise ModelLoadError(
+            f"lora, max_loras: a {config.model_type} is an encoder and takes no adapters"
         )
 
 

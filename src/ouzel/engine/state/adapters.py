@@ -153,6 +153,7 @@ class Adapters:
         self._clear(load.slot)
         message = "it was unloaded during its loading" if error is None else str(error)
         if error is not None and not isinstance(error, OuzelError):
+            message = f"{type(error).__name__}: {error}"
             logger.error("adapter %s could not be loaded", load.name, exc_info=error)
         self._events.append(AdapterFailed(load.name, message))
         if load.is_unwanted:

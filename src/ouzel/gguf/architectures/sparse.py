@@ -45,7 +45,9 @@ def _phimoe(facts: Facts) -> JsonObject:
     have this one, in short and in long contexts.
     """
     long, short = (facts.floats(f"rope_factors_{kind}.weight") for kind in ("long", "short"))
-    facts.number("rope.scaling.attn_factor", 1.0)  # is another one than the models were made with
+    # llama.cpp computes this factor from the context lengths; the models were trained with
+    # _PHIMOE_SCALE
+    facts.number("rope.scaling.attn_factor", 1.0)
     return {
         "num_local_experts": facts.integer("expert_count"),
         "num_experts_per_tok": facts.integer("expert_used_count"),

@@ -1,11 +1,13 @@
 """Reads `adapter_config.json`, and refuses by name everything that Ouzel does not support."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from ouzel.backends.name_patterns import names_by_pattern
 from ouzel.checkpoint.model_files import brief, read_json_object
 from ouzel.errors import ModelLoadError
 
@@ -25,8 +27,10 @@ _REFUSED = {
     "velora_config": "VeLoRA is not supported",
 }
 
-Rank = Annotated[int, Meta(ge=1)]
-TokenIndices = list[Annotated[int, Meta(ge=0)]]
+_LARGEST_ALPHA = 2.0**127  # float32 holds it
+
+Rank = Annotated[int, Meta(ge=1, le=2**16)]
+TokenIndices = list[Annotated[int, Meta(ge=0, lt=2**31)]]
 
 
 class AdapterConfig(msgspec.Struct, frozen=True):
@@ -58,10 +62,12 @@ class AdapterConfig(msgspec.Struct, frozen=True):
         indices = self.trainable_token_indices
         if not isinstance(indices, dict):
             return indices or []
-        return next(
-            (own for name, own in indices.items() if module == name or module.endswith("." + name)),
-            [],
-        )
+        return next((own for name, own in indices.items() if is_named_by(name, module)), [])
+
+
+def is_named_by(name: str, module: str) -> bool:
+    """Tells whether a name of the configuration is the module's name, or the end of it."""
+    return module == name or module.endswith("." + name)
 
 
 def read_config(directory: Path) -> AdapterConfig:
@@ -80,6 +86,15 @@ def read_config(directory: Path) -> AdapterConfig:
         raise ModelLoadError(
             f"{path}: bias must be one of {', '.join(_BIASES)}, given {brief(config.bias)}"
         )
+    alphas = {"lora_alpha": config.lora_alpha} | {
+        f"alpha_pattern: {pattern}": alpha
+        for pattern, alpha in (config.alpha_pattern or {}).items()
+    }
+    for key, alpha in alphas.items():
+        if not abs(alpha) <= _LARGEST_ALPHA:  # NaN fails, too
+            raise ModelLoadError(
+                f"{path}: {brief(key)[1:-1]} must be finite and at most 2^127, given {alpha:g}"
+            )
     for key, why in _REFUSED.items():
         if content.get(key):
             raise ModelLoadError(f"{path}: {key}: {why}")
@@ -92,3 +107,20 @@ def read_config(directory: Path) -> AdapterConfig:
             "(path_initial_model_for_weight_conversion)"
         )
     return config
+
+
+def values_by_pattern(
+    patterns: Mapping[str, float], key: str, stored_names: Mapping[str, str]
+) -> dict[str, float]:
+    """Returns the value of each module that a pattern matches; the first match counts.
+
+    A pattern matches the end of a module's stored name, after a dot or as a whole.
+    """
+    by_regex = {rf"(.*\.)?({pattern})$": value for pattern, value in patterns.items()}
+    found = names_by_pattern(by_regex, list(stored_names.values()), f"{CONFIG_FILE}: {key}")
+    values: dict[str, float] = {}
+    for name, module in stored_names.items():
+        own = [value for regex, value in by_regex.items() if module in found[regex]]
+        if own:
+            values[name] = own[0]
+    return values

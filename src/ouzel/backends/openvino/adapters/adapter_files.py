@@ -14,8 +14,12 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.name_patterns import names_by_pattern
-from ouzel.backends.openvino.adapters.adapter_config import CONFIG_FILE, read_config
+from ouzel.backends.openvino.adapters.adapter_checks import check_completeness
+from ouzel.backends.openvino.adapters.adapter_config import (
+    CONFIG_FILE,
+    read_config,
+    values_by_pattern,
+)
 from ouzel.backends.openvino.adapters.adapter_tensors import AdapterTensors, Kind, find_parts
 from ouzel.backends.openvino.adapters.matrix_changes import (
     EmbeddingChange,
@@ -51,9 +55,12 @@ class AdapterFiles:
         self._modules = self._tensors.modules
         for name, kinds in self._modules.items():
             self._check_module(name, kinds)
-        self._check_completeness()
+        tied_embedding = self._embedding_name if self._is_head_tied else ""
+        check_completeness(self._directory, self._config, self._tensors, tied_embedding)
         self._ranks = {name: self._check_rank(name) for name in self._modules}
-        self._alphas = self._values_by_pattern(self._config.alpha_pattern or {}, "alpha_pattern")
+        self._alphas = values_by_pattern(
+            self._config.alpha_pattern or {}, "alpha_pattern", self._tensors.stored_names
+        )
         self._check_ranks()
 
     @property
@@ -141,10 +148,12 @@ class AdapterFiles:
     @property
     def _is_tied_head_changed(self) -> bool:
         """Tells whether rows of the embedding are replaced, which are rows of the head as well."""
+        return self._is_head_tied and "tokens" in self._modules.get(self._embedding_name, {})
+
+    @property
+    def _is_head_tied(self) -> bool:
         table, head = self._shape.embedding, self._matrices.get(HEAD)
-        if table is None or head is None or head.weights is not table.weights:
-            return False
-        return "tokens" in self._modules.get(table.name, {})
+        return table is not None and head is not None and head.weights is table.weights
 
     def _scale(self, name: str) -> np.float32:
         alpha, rank = self._alphas.get(name, self._config.lora_alpha), self._ranks.get(name) or 1
@@ -164,15 +173,16 @@ class AdapterFiles:
 
     def _check_module(self, name: str, kinds: Mapping[Kind, TensorLocation]) -> None:
         """Raises ModelLoadError if the graph lacks a tensor's part, or the tensors do not fit."""
-        if "weight" in kinds and not find_parts(name, "weight"):
+        if "weight" in kinds and not find_parts(name, "weight", kinds["weight"]):
             self._refuse_whole(name)
         self._check_parts(name, kinds)
         if name in self._matrices and kinds.keys() <= _MATRIX_KINDS:
             self._check_matrix(name, kinds)
         elif HEAD not in self._matrices and (name == HEAD or "tokens" in kinds):
             self._refuse(
-                f"{name} cannot be adapted, because the head of this model is a graph of its own: "
-                "serve it without --mtp"
+                f"{name} cannot be adapted, because the graph of this model has no head. A model "
+                "that makes vectors has none. With --mtp, or with an assistant in --draft-model, "
+                "the head is a graph of its own: serve the model without them"
             )
         elif name == self._embedding_name and kinds.keys() <= _EMBEDDING_KINDS:
             self._check_embedding(name, kinds)
@@ -190,7 +200,7 @@ class AdapterFiles:
 
     def _check_parts(self, name: str, kinds: Mapping[Kind, TensorLocation]) -> None:
         for kind, location in kinds.items():
-            missing = sorted(find_parts(name, kind) - self._shape.limits.parts)
+            missing = sorted(find_parts(name, kind, location) - self._shape.limits.parts)
             if missing:
                 options = " ".join(f"--lora-parts {part}" for part in missing)
                 self._refuse(
@@ -205,23 +215,6 @@ class AdapterFiles:
             "single tokens (trainable_token_indices), or merge the adapter"
         )
 
-    def _check_completeness(self) -> None:
-        """Raises ModelLoadError if the configuration names parts that have no tensors."""
-        kinds = {kind for kinds in self._modules.values() for kind in kinds}
-        config = self._config
-        for key, is_set, own in (
-            ("use_dora", config.use_dora, "magnitude"),
-            ("lora_bias", config.lora_bias, "b_bias"),
-            ("modules_to_save", bool(config.modules_to_save), "weight"),
-            ("trainable_token_indices", bool(config.trainable_token_indices), "tokens"),
-        ):
-            if is_set != (own in kinds):
-                holds = "no tensors of this part" if is_set else "tensors of this part"
-                raise ModelLoadError(
-                    f"{self._directory / CONFIG_FILE}: {key} does not agree with "
-                    f"{self._tensors.path.name}, which has {holds}"
-                )
-
     def _check_matrix(self, name: str, kinds: Mapping[Kind, TensorLocation]) -> None:
         matrix = self._matrices[name]
         for kind in ("b_bias", "magnitude", "bias"):
@@ -229,8 +222,10 @@ class AdapterFiles:
                 self._check_shape(kinds[kind], (matrix.num_rows,))
         if "b_bias" in kinds and "magnitude" in kinds:
             self._refuse(f"{name} has both lora_bias and use_dora, which PEFT does not define")
+        if "bias" in kinds and matrix.bias is None:
+            self._refuse(f"{name} has a bias, which this model lacks there")
         if "tokens" in kinds:
-            self._check_tokens(name, kinds["tokens"], matrix.num_rows, matrix.num_columns)
+            self._check_tokens(name, kinds, matrix.num_rows, matrix.num_columns)
         if "base" in kinds:
             self._check_copy(name, kinds["base"], matrix.weights)
 
@@ -240,15 +235,23 @@ class AdapterFiles:
         if "magnitude" in kinds:
             self._check_shape(kinds["magnitude"], (table.num_columns,))
         if "tokens" in kinds:
-            self._check_tokens(name, kinds["tokens"], table.num_rows, table.num_columns)
+            self._check_tokens(name, kinds, table.num_rows, table.num_columns)
+            num_tokens, limit = kinds["tokens"].shape[0], self._shape.max_embedding_tokens
+            if num_tokens > limit:
+                self._refuse(
+                    f"{name} has {num_tokens} trained tokens; max_lora_rank, {self._shape.rank}, "
+                    f"leaves memory for {limit}"
+                )
         if "base" in kinds:
             self._check_copy(name, kinds["base"], table.weights)
 
     def _check_tokens(
-        self, name: str, location: TensorLocation, num_rows: int, num_columns: int
+        self, name: str, kinds: Mapping[Kind, TensorLocation], num_rows: int, num_columns: int
     ) -> None:
+        if kinds.keys() & {"a", "b", "embedding_a", "embedding_b"}:
+            self._refuse(f"{name} has both LoRA and trained tokens, which PEFT does not define")
         indices = self._config.token_indices(self._tensors.stored_names[name])
-        self._check_shape(location, (len(indices), num_columns))
+        self._check_shape(kinds["tokens"], (len(indices), num_columns))
         if len(set(indices)) < len(indices) or any(index >= num_rows for index in indices):
             raise ModelLoadError(
                 f"{self._directory / CONFIG_FILE}: trainable_token_indices must be different "
@@ -286,6 +289,7 @@ class AdapterFiles:
             rank = first.shape[0] if first.shape else 0
             self._check_shape(first, (rank, num_columns))
             self._check_shape(kinds[pair[1]], (num_rows, rank))  # type: ignore[index]
+            self._check_completions(name, kinds)
         elif "magnitude" in kinds or "b_bias" in kinds:
             self._refuse(f"{name} lacks lora_A and lora_B")
         total = rank + (len(self._token_indices(name)) if name in self._matrices else 0)
@@ -294,13 +298,22 @@ class AdapterFiles:
             self._refuse(f"{name} has rank {total}, must be from 1 to max_lora_rank, {largest}")
         return rank
 
+    def _check_completions(self, name: str, kinds: Mapping[Kind, TensorLocation]) -> None:
+        """Raises ModelLoadError if A and B lack a part that the configuration gives all of them."""
+        if self._config.use_dora and "magnitude" not in kinds:
+            self._refuse(f"{name} lacks lora_magnitude_vector, which use_dora needs")
+        if self._config.lora_bias and "b" in kinds and "b_bias" not in kinds:
+            self._refuse(f"{name} lacks lora_B.bias, which lora_bias needs")
+
     def _check_ranks(self) -> None:
         """Raises ModelLoadError if the rank of a matrix differs from the rank in the configuration.
 
         The scale depends on the configured rank, so one of the two must be wrong. Tokens of a tied
         head take ranks, too.
         """
-        ranks = self._values_by_pattern(self._config.rank_pattern or {}, "rank_pattern")
+        ranks = values_by_pattern(
+            self._config.rank_pattern or {}, "rank_pattern", self._tensors.stored_names
+        )
         for name, rank in self._ranks.items():
             if rank and (configured := ranks.get(name, self._config.r)) != rank:
                 raise ModelLoadError(
@@ -308,27 +321,18 @@ class AdapterFiles:
                     f"its tensors have rank {rank}"
                 )
         if self._is_tied_head_changed:
+            if "tokens" in self._modules.get(HEAD, {}):
+                self._refuse(
+                    f"{HEAD} and {self._embedding_name} have trained tokens of their own, but in "
+                    f"this model the head is the embedding: train its tokens in "
+                    f"{self._embedding_name} only"
+                )
             total = len(self._token_indices(self._embedding_name)) + self._ranks.get(HEAD, 0)
             if total > self._shape.rank:
                 self._refuse(
                     f"the head is the embedding, where each trained token takes a rank: {HEAD} has "
                     f"rank {total}, must be from 1 to max_lora_rank, {self._shape.rank}"
                 )
-
-    def _values_by_pattern(self, patterns: Mapping[str, float], key: str) -> dict[str, float]:
-        """Returns the value of each module that a pattern matches; the first match counts.
-
-        A pattern matches the end of a module's name, after a dot or as a whole.
-        """
-        by_regex = {rf"(.*\.)?({pattern})$": value for pattern, value in patterns.items()}
-        stored = self._tensors.stored_names
-        found = names_by_pattern(by_regex, list(stored.values()), f"{CONFIG_FILE}: {key}")
-        values: dict[str, float] = {}
-        for name, module in stored.items():
-            own = [value for regex, value in by_regex.items() if module in found[regex]]
-            if own:
-                values[name] = own[0]
-        return values
 
     def _check_shape(self, location: TensorLocation, shape: tuple[int, ...]) -> None:
         if location.shape != shape:

@@ -4,7 +4,11 @@ from pathlib import Path
 
 from ouzel.backends.openvino.adapters.adapter_config import read_config
 from ouzel.backends.openvino.adapters.adapter_tensors import AdapterTensors
-from ouzel.backends.openvino.graph.adapter_shape import AdapterLimits, AdapterShape
+from ouzel.backends.openvino.graph.adapter_shape import (
+    NO_ADAPTERS,
+    AdapterLimits,
+    AdapterShape,
+)
 from ouzel.config import ModelConfig
 from ouzel.config.adapters import read_adapters
 from ouzel.errors import ModelLoadError
@@ -38,7 +42,7 @@ def read_limits(model: ModelConfig) -> AdapterLimits:
     """
     rank = max_rank(model)
     if not rank:
-        return AdapterLimits()
+        return NO_ADAPTERS
     parts = set(model.lora_parts)
     for path in read_adapters(model.lora).values():
         parts |= AdapterTensors(Path(path)).find_parts()

@@ -57,8 +57,6 @@ _PARTS: dict[Kind, AdapterPart] = {
     "tokens": "embedding",
 }
 
-_TABLES = (HEAD, "embed_tokens", "embeddings")  # last words of the names of large tables
-
 Modules = dict[str, dict[Kind, TensorLocation]]
 
 
@@ -98,6 +96,8 @@ class AdapterTensors:
             )
         module = name.removesuffix(suffix)
         plain = plain_name(module + ".").removesuffix(".")
+        if not plain:
+            raise ModelLoadError(f"{self.path}: tensor {brief(stored)} names no module")
         self.stored_names[plain] = module
         kinds = self.modules.setdefault(plain, {})
         if kinds.setdefault(_KINDS[suffix], location) is not location:
@@ -108,18 +108,18 @@ class AdapterTensors:
         return frozenset(
             part
             for name, kinds in self.modules.items()
-            for kind in kinds
-            for part in find_parts(name, kind)
+            for kind, location in kinds.items()
+            for part in find_parts(name, kind, location)
         )
 
 
-def find_parts(name: str, kind: Kind) -> frozenset[AdapterPart]:
+def find_parts(name: str, kind: Kind, location: TensorLocation) -> frozenset[AdapterPart]:
     """Returns the parts that a graph needs for one tensor of a module.
 
     Tokens of the embedding may be tokens of the head, too: the two may be one matrix. No graph
-    takes a whole head or embedding.
+    takes whole weights of more dimensions than a norm has.
     """
-    if kind == "weight" and name.rpartition(".")[2] in _TABLES:
+    if kind == "weight" and len(location.shape) > 1:
         return frozenset()
     parts: set[AdapterPart] = {_PARTS[kind]} if kind in _PARTS else set()
     if name == HEAD:

@@ -1,8 +1,9 @@
 """Finds the family of an encoder: a file here, named after the `model_type` with _ for -.
 
 Each file has `build(config, weights, plan, num_labels) -> EncoderModel`. With labels the model
-scores, else its hidden rows become vectors. A new file is found by its name; no registration is
-needed. `is_encoder` decides for a `model_type` that has decoders too, such as gemma3_text.
+scores, else its hidden rows become vectors. A new file is found by its name, and its `model_type`
+stands in checkpoint/model_groups.py (ENCODERS). `is_encoder` decides for a `model_type` that has
+decoders too, such as gemma3_text.
 """
 
 import importlib

@@ -144,5 +144,13 @@ class AdapterShape:
         return sum(counts) * int(self.dtype.size) + num_floats * 4
 
     @property
+    def max_embedding_tokens(self) -> int:
+        """Returns how many replaced rows of the embedding fit into the bytes of its LoRA."""
+        table = self.embedding
+        if table is None:
+            return 0
+        return self.rank * (table.num_rows + table.num_columns) // table.num_columns
+
+    @property
     def matrices(self) -> tuple[AdaptedMatrix, ...]:
         return tuple(matrix for group in self.groups for matrix in group.matrices)

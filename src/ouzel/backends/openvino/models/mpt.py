@@ -70,4 +70,13 @@ def refuse_variants(config: HfConfig) -> None:
             qk_ln=False,
             alibi=True,
             alibi_bias_max=8,
+            rope=False,
+            sliding_window_size=-1,
+            kv_n_heads=config.size("num_attention_heads"),
         )
+        if attention.has("softmax_scale") and not attention.number("softmax_scale") > 0:
+            raise attention.refuse("softmax_scale", "numbers above 0")
+        if attention.number("clip_qkv", 0.0) < 0:
+            raise attention.refuse("clip_qkv", "numbers from 0")
+    if (feed_forward := config.section("ffn_config")) is not None:
+        feed_forward.require(ffn_type="mptmlp")

@@ -36,6 +36,7 @@ CHUNK_BYTES = 8 * 2**20
 # bytes of a header or an index: ten times as many as for a model of 100,000 tensors
 MAX_HEADER_BYTES = 32 * 2**20
 PLAIN_TYPES = ("BF16", "F16", "F32")
+_TOKEN_LISTS = (".token_ordering",)  # ends of the names of tensors that hold numbers of tokens
 _READ_AS: dict[str, np.dtype[Any]] = {  # Any: one of many element types
     "BF16": np.dtype("<u2"),
     "F16": np.dtype("<f2"),
@@ -84,7 +85,7 @@ class Checkpoint:
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         tensor = self._as_stored(tensor)
-        self.locate(tensor.name, tensor.shape, *PLAIN_TYPES, "I64")
+        self.locate(tensor.name, tensor.shape, *_types(tensor))
         return None
 
     def stored_form(self, tensor: Tensor) -> StoredForm | None:
@@ -96,10 +97,10 @@ class Checkpoint:
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
         """Yields the tensor as float32, split along its first axis.
 
-        Of integers, which are numbers of tokens, float32 holds those up to 2^24.
+        Of numbers of tokens, which are integers, float32 holds those up to 2^24.
         """
         tensor = self._as_stored(tensor)
-        location = self.locate(tensor.name, tensor.shape, *PLAIN_TYPES, "I64")
+        location = self.locate(tensor.name, tensor.shape, *_types(tensor))
         if tensor.is_transposed:
             for whole in read_chunks(location, math.prod(tensor.shape[-2:])):
                 for each in whole:
@@ -153,6 +154,11 @@ class Checkpoint:
 
     def floats(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         return to_float32(self.read(name, shape, *PLAIN_TYPES), self._tensors[name].dtype)
+
+
+def _types(tensor: Tensor) -> tuple[str, ...]:
+    """Returns the types that a tensor may be stored as."""
+    return ("I64",) if tensor.name.endswith(_TOKEN_LISTS) else PLAIN_TYPES
 
 
 def swap_last(shape: tuple[int, ...]) -> tuple[int, ...]:

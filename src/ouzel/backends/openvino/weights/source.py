@@ -26,8 +26,8 @@ Array = NDArray[np.generic]
 class Tensor:
     """A tensor of a checkpoint. All dimensions but the last are rows.
 
-    With `is_transposed` the last two dimensions change places first. With a `witness` the file may
-    have them in the other order: it has if it has the witness's so, whose sizes are never equal.
+    With `is_transposed` the last two dimensions change places first. With a `witness`, the file has
+    them in the other order if the witness's shape is stored swapped; the witness is never square.
     """
 
     name: str
