@@ -48,6 +48,12 @@ def test_a_tokenizer_alone_adds_none(tmp_path: Path) -> None:
     assert read_sentence_files(tmp_path, "decoder").chats == SentenceChats()
 
 
+def test_chats_are_not_written_in_lower_case(tmp_path: Path) -> None:
+    write(tmp_path, modality_config=MESSAGE, do_lower_case=True)
+    with pytest.raises(ModelLoadError, match="message is not supported beside do_lower_case"):
+        read_sentence_files(tmp_path, "decoder")
+
+
 @pytest.mark.parametrize(
     ("processing", "message"),
     [
