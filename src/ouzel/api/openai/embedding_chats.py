@@ -41,7 +41,10 @@ class ChatOrInput(VectorFields, kw_only=True):
     continue_final_message: ContinueFinalMessage = None
     add_special_tokens: Annotated[
         bool | None,
-        Meta(description="Adds the tokenizer's special tokens around a text or a chat."),
+        Meta(
+            description="Adds the tokenizer's special tokens around a text or a chat; around a "
+            "chat also by default if the model's files say so."
+        ),
     ] = None
     prompt_name: Annotated[
         str | None,
