@@ -49,7 +49,7 @@ class RecordingRunner(LimitedRunner):
         self.run = self._record
         # first token, tokens and logits of each subsequence of each step
         self.rows: list[tuple[int, list[int], NDArray[np.float32]]] = []
-        self.nums_subsequences: list[int] = []  # of each step
+        self.nums_subsequences: list[int] = []  # one number for each step
 
     def _record(self, batch: ForwardBatch) -> NDArray[np.float32]:
         num_tokens = len(batch.token_ids)
