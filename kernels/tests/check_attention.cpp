@@ -489,9 +489,31 @@ std::vector<TestAttention> make_two_way_tests() {
     return tests;
 }
 
+// Each sequence alone, and the second half of its rows with the first half in the cache, against all sequences at once.
+void check_halves(const Level& level, const TestAttention& test, Report& report) {
+    std::vector<Pieces> alone, halves;
+    for (size_t s = 0; s < test.sequences.size(); s++) {
+        const size_t rows = test.sequences[s].rows;
+        alone.push_back({{s, 0, rows}});
+        halves.push_back({{s, rows / 2, rows - rows / 2}});
+    }
+    Blocks cache = test.before;
+    const Floats together = test.compute(level, {test.whole()}, cache);
+    const Floats second = test.compute(level, halves, cache);
+    Blocks own_cache = test.before;
+    report.expect(has_same_bits(test.compute(level, alone, own_cache), together), test.shape.describe() + " has other bits in company");
+    bool is_same = true;
+    for (const Pieces& pieces : halves) {
+        const size_t row = test.first_row(pieces[0].sequence) + pieces[0].first;
+        const size_t width = test.shape.width();
+        is_same &= has_same_bits(slice(second, row, pieces[0].count, width), slice(together, row, pieces[0].count, width));
+    }
+    report.expect(is_same, test.shape.describe() + " has other bits with the first rows in the cache");
+}
+
 void check_two_way_tokens(const Level& level, Report& report) {
     static const std::vector<TestAttention> tests = make_two_way_tests();
-    for (const TestAttention& test : tests) check_at_once(level, test, report);
+    for (const TestAttention& test : tests) check_at_once(level, test, report), check_halves(level, test, report);
     for (const int32_t begin : {LEAST, -2, 1, 255, 260, MOST}) {  // of the fifth row of 20 after 250 tokens, whose span begins at 0
         TestCall call(tests.front(), {{3, 0, 20}});
         call.two_way_begins[4] = begin;

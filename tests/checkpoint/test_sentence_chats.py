@@ -48,6 +48,19 @@ def test_a_tokenizer_alone_adds_none(tmp_path: Path) -> None:
     assert read_sentence_files(tmp_path, "decoder").chats == SentenceChats()
 
 
+def test_chats_are_not_written_in_lower_case(tmp_path: Path) -> None:
+    write(tmp_path, modality_config=MESSAGE, do_lower_case=True)
+    with pytest.raises(ModelLoadError, match="message is not supported beside do_lower_case"):
+        read_sentence_files(tmp_path, "decoder")
+
+
+def test_texts_that_are_compared_token_by_token_are_no_chats(tmp_path: Path) -> None:
+    write(tmp_path, modality_config=MESSAGE)
+    (tmp_path / "config_sentence_transformers.json").write_text('{"model_type": "ColBERT"}')
+    with pytest.raises(ModelLoadError, match="message is not supported beside late interaction"):
+        read_sentence_files(tmp_path, "encoder")
+
+
 @pytest.mark.parametrize(
     ("processing", "message"),
     [

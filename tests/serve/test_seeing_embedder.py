@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any  # JSON
 
 import httpx
@@ -20,7 +21,7 @@ from tests.backends.seeing_embedder import (
 )
 from tests.backends.seeing_family import GOLDEN
 from tests.backends.test_seeing_families import make_part
-from tests.serve.running import RunningServer, serving
+from tests.serve.running import RunningServer, failure, serving
 
 EXPECTED: dict[str, list[float]] = json.loads(
     (GOLDEN.parent / "golden_seeing_sentences.json").read_text()
@@ -147,7 +148,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"input": "a", "add_generation_prompt": True},
         "add_generation_prompt goes with messages, given input",
     ),
-    "a chat without a role": ({"messages": [{"content": "a"}]}, "messages[0].role"),
     "no cut of messages": (
         {"messages": CHAT, "truncate_prompt_tokens": 0},
         "truncate_prompt_tokens goes with input, given messages",
@@ -164,6 +164,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"input": "a", "add_generation_prompt": False},
         "add_generation_prompt goes with messages, given input",
     ),
+    "a chat without a role": ({"messages": [{"content": "a"}]}, "messages[0].role"),
     "two ends": (
         {"messages": CHAT, "add_generation_prompt": True, "continue_final_message": True},
         "continue_final_message must not be true when add_generation_prompt is true",
@@ -183,6 +184,32 @@ def test_a_refusal_names_the_field(server: RunningServer, case: str) -> None:
 
     assert response.status_code == 400
     assert message in response.json()["error"]["message"]
+
+
+def test_a_setting_that_the_chat_template_does_not_read_stops_the_start(tmp_path: Path) -> None:
+    path = write_embedder(tmp_path) / "sentence_bert_config.json"
+    reading = json.loads(path.read_text())
+    reading["processing_kwargs"] = {"chat_template": {"colour": "red"}}
+    path.write_text(json.dumps(reading))
+
+    errors = failure(str(tmp_path), cache_dir=tmp_path / "cache")
+
+    assert "sentence_bert_config.json: texts cannot be written as chats with the prompt" in errors
+    assert "does not read colour" in errors
+
+
+def test_a_template_without_the_models_prompts_stops_the_start(tmp_path: Path) -> None:
+    directory, template = write_embedder(tmp_path), tmp_path / "template.jinja"
+    template.write_text(
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}"
+        "{% endif %}{% for part in m.content %}{{ part.text }}{% endfor %}{% endfor %}"
+    )
+
+    errors = failure(
+        *(str(directory), "--chat-template", str(template)), cache_dir=tmp_path / "cache"
+    )
+
+    assert f'texts cannot be written as chats with the prompt "{INSTRUCTION}"' in errors
 
 
 @pytest.fixture(scope="module")

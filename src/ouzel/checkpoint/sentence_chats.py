@@ -72,5 +72,14 @@ def read_sentence_chats(directory: Path, reading: JsonObject) -> SentenceChats |
     )
 
 
+def refuse_beside_chats(directory: Path, settings: Mapping[str, bool]) -> None:
+    """Raises ModelLoadError for a setting of plain texts that is set."""
+    for name, is_set in settings.items():
+        if is_set:
+            raise ModelLoadError(
+                f"{directory / _FILE}: modality_config: message is not supported beside {name}"
+            )
+
+
 def _wrong(directory: Path, key: str, value: object) -> ModelLoadError:
     return ModelLoadError(f"{directory / _FILE}: {key} must be an object, found {brief(value)}")

@@ -23,7 +23,7 @@ from ouzel.checkpoint.model_files import (
     read_config_json,
     read_json_object,
 )
-from ouzel.checkpoint.sentence_chats import SentenceChats, read_sentence_chats
+from ouzel.checkpoint.sentence_chats import SentenceChats, read_sentence_chats, refuse_beside_chats
 from ouzel.checkpoint.text_tasks import (
     NO_PROMPT,
     TextPrompt,
@@ -137,6 +137,11 @@ def read_sentence_files(
         interaction=interaction,
         chats=read_sentence_chats(directory, reading),
     )
+    if files.chats is not None:
+        refuse_beside_chats(
+            directory,
+            {"do_lower_case": files.lowers_case, "late interaction": interaction is not None},
+        )
     if default is None:
         return files
     return replace(files, default_prompt=files.named_prompt(str(default)))

@@ -28,7 +28,7 @@ from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.serve.output_format import read_output_format
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 from ouzel.types.engine_info import EngineInfo
-from ouzel.vectors import check_tokens
+from ouzel.vectors import check_chats, check_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ async def load_served_model(
         )
     if sentences is not None:
         check_tokens(sentences, tokenizer, info.vocab_size, str(local.directory))
-    return ServedModel(
+    model = ServedModel(
         names=names,
         tokenizer=tokenizer,
         renderer=PromptRenderer(
@@ -104,6 +104,8 @@ async def load_served_model(
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
     )
+    await asyncio.to_thread(check_chats, model, str(local.directory))
+    return model
 
 
 def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> SentenceFiles | None:
@@ -149,15 +151,15 @@ def _image_reader(
             f"{directory}/tokenizer.json: {processor.feature_token!r}, the token of images, must "
             "be among its added_tokens"
         )
-    videos = _video_processor(directory, tokenizer, chat_template)
-    loader = MediaLoader(config, imports=(PieceMaker.__module__, type(processor).__module__))
-    loader.decoders.start()
     feature_id = tokenizer.control_tokens[processor.feature_token]
     if feature_id in tokenizer.encode(_UNKNOWN, add_special_tokens=False):
         raise ModelLoadError(
             f"{directory}/tokenizer.json: {processor.feature_token!r}, the token of images, must "
             "not stand for unknown characters of texts, too"
         )
+    videos = _video_processor(directory, tokenizer, chat_template)
+    loader = MediaLoader(config, imports=(PieceMaker.__module__, type(processor).__module__))
+    loader.decoders.start()
     return ImageReader(processor, loader, info.max_model_len, videos)
 
 

@@ -6,6 +6,7 @@ The steps after the model (normalising a vector, cutting its dimensions, the sig
 computed here, in float32.
 """
 
+from ouzel.vectors.chat_texts import check_chats
 from ouzel.vectors.encoded_text import EncodedText
 from ouzel.vectors.finish import (
     activate_logits,
@@ -32,6 +33,7 @@ __all__ = [
     "TokenWeights",
     "VectorRun",
     "activate_logits",
+    "check_chats",
     "check_tokens",
     "compute_relevance",
     "finish_vectors",

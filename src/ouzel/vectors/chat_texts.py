@@ -6,7 +6,9 @@ of these marks: the last token, of which the vector is made, must stay.
 
 from collections.abc import Sequence
 
+from ouzel.checkpoint.model_files import brief
 from ouzel.checkpoint.sentence_chats import SentenceChats
+from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.generation import ChatRendering, ServedModel
 from ouzel.tokenizer.base import FramedText
 
@@ -21,7 +23,6 @@ class ChatTexts:
 
     def __init__(self, model: ServedModel, chats: SentenceChats) -> None:
         self._renderer = model.renderer
-        self._tokenizer = model.tokenizer
         self._chats = chats
         # the frame of each prompt of the model's files, with and without special tokens
         self._frames: dict[tuple[str, bool], _Frame] = {}
@@ -33,8 +34,9 @@ class ChatTexts:
         return None if chats is None else cls(model, chats)
 
     def framed(self, prompt: str, text: str, *, add_special_tokens: bool = True) -> FramedText:
-        """Encodes a chat, with the text's tokens apart from the marks; the prompt is the system's
-        message.
+        """Encodes a chat whose system gives the prompt.
+
+        The text's tokens are apart from the marks.
         """
         key = prompt, add_special_tokens
         if key not in self._frames:
@@ -43,7 +45,7 @@ class ChatTexts:
             self._frames[key] = one[:num_before], one[len(one) - num_behind :]
         before, behind = self._frames[key]
         token_ids = self._token_ids(prompt, text, add_special_tokens)
-        # The ends of a text may be joined with marks to other tokens; these are cut like the text.
+        # The ends of a text may be joined with marks to tokens; such tokens count as the text.
         num_before = _count_equal(token_ids, before)
         rest = token_ids[num_before:]
         num_behind = _count_equal(rest[::-1], behind[::-1])
@@ -60,6 +62,24 @@ class ChatTexts:
         messages.append(_message("user", text))
         _, token_ids = self._renderer.encode_chat(messages, rendering)
         return token_ids
+
+
+def check_chats(model: ServedModel, name: str) -> None:
+    """Raises ModelLoadError if the chat template of the model `name` cannot write its texts with
+    one of its prompts, as the settings of its files say.
+    """
+    chats, files = ChatTexts.for_model(model), model.sentences
+    if chats is None or files is None:
+        return
+    for prompt in dict.fromkeys((files.default_prompt.text, *files.prompts.values())):
+        try:
+            chats.framed(prompt, _PROBES[0])
+        except InvalidRequest as error:
+            within = f"with the prompt {brief(prompt)}" if prompt else "without a prompt"
+            raise ModelLoadError(
+                f"{name}: sentence_bert_config.json: texts cannot be written as chats {within}: "
+                f"{error}"
+            ) from error
 
 
 def _message(role: str, text: str) -> dict[str, object]:

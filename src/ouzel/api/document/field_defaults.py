@@ -36,8 +36,7 @@ _DEFAULTS: Mapping[str, str] = {
     "skip_special_tokens": "true; false in /detokenize",
     "spaces_between_special_tokens": "true",
     "add_generation_prompt": "true; in /embeddings as the model's files say, else false",
-    "add_special_tokens": "false in chats, else true; in chats of /embeddings as the model's "
-    "files say, else false",
+    "add_special_tokens": "true for texts, false for chats",
     "padding_side": "right",
     "truncation_side": "left",
     "chat_template": "the model's",

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from ouzel.api.openai.embedding_fields import InputField, VectorFields
 from ouzel.checkpoint.sentence_chats import SentenceChats
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ChatRendering, ServedModel
 from ouzel.vectors import EncodedText
@@ -40,7 +41,10 @@ class ChatOrInput(VectorFields, kw_only=True):
     continue_final_message: ContinueFinalMessage = None
     add_special_tokens: Annotated[
         bool | None,
-        Meta(description="Adds the tokenizer's special tokens around a text or a chat."),
+        Meta(
+            description="Adds the tokenizer's special tokens around a text or a chat; around a "
+            "chat also by default if the model's files say so."
+        ),
     ] = None
     prompt_name: Annotated[
         str | None,
@@ -70,16 +74,19 @@ def check_inputs(fields: ChatOrInput) -> None:
             raise InvalidRequest(f"goes with {wanted}, given {given}", field=name)
 
 
-def encode_chat(
-    fields: ChatOrInput, model: ServedModel, chats: SentenceChats | None
-) -> EncodedText:
+def encode_chat(fields: ChatOrInput, model: ServedModel, files: SentenceFiles) -> EncodedText:
     """Encodes the messages with their pictures. Raises InvalidRequest."""
     if model.renderer.chat_template is None:
         raise InvalidRequest(
             "must not be given: this model has no chat template; send texts as input",
             field="messages",
         )
-    chats = chats or SentenceChats()
+    if files.lowers_case:
+        raise InvalidRequest(
+            "must not be given: this model reads texts in lower case; send them as input",
+            field="messages",
+        )
+    chats = files.chats or SentenceChats()
     continues = fields.continue_final_message or False
     ends_open, special = fields.add_generation_prompt, fields.add_special_tokens
     rendering = ChatRendering(

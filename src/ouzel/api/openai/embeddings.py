@@ -97,7 +97,7 @@ class Embeddings:
         check_dimensions(fields.dimensions, self._making.vector_size, files)
         check_inputs(fields)
         if fields.input is None:
-            return [encode_chat(fields, self._making.model, files.chats)], files
+            return [encode_chat(fields, self._making.model, files)], files
         prompt = choose_task(fields.task, fields.prompt_name, files)
         truncation = fields.truncate_prompt_tokens
         limit = encoder.limit(truncation, truncate=fields.truncate, field="truncate_prompt_tokens")
