@@ -1,4 +1,4 @@
-"""The head is right about most tokens that it proposes for the demo model, by either of its keys."""
+"""The head is right about most tokens that it proposes for the demo model, with either key."""
 
 import json
 import shutil
