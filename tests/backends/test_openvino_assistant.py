@@ -118,7 +118,8 @@ def test_the_assistant_leaves_the_cache_as_it_is(name: str, runner: OpenVINORunn
     keys = {layer: keys.copy() for layer, keys in runner.read_keys(64).items()}
     run_assistant(runner, len(prompt), 5, runner.hidden_rows[-1:].copy())
     for layer, expected in runner.read_keys(64).items():
-        assert np.array_equal(keys[layer], expected)
+        # Places that nothing was written to may have NaN.
+        assert keys[layer].tobytes() == expected.tobytes()
 
 
 def make_engine(runner: OpenVINORunner) -> EngineCore:
