@@ -1,4 +1,8 @@
-"""The head is right about most tokens that it proposes for the demo model, with either key."""
+"""The head is right about most tokens that it proposes for the demo model.
+
+Its config.json names the layers that it reads by two keys; each key alone must lead to the same
+layers.
+"""
 
 import json
 import shutil
