@@ -3,6 +3,7 @@
 import argparse
 import re
 import shlex
+import signal
 import ssl
 import subprocess
 import sys
@@ -17,6 +18,8 @@ import psutil
 
 from tests.cores import share_of_cores
 from tests.serve.forks import ENGINE_NAME, start_command
+
+CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
 
 unmarked_test = ""  # name of the running test, if it lacks the marker of tests that start servers
 
@@ -151,4 +154,5 @@ def serving(
         )
     finally:
         process.terminate()
-        process.communicate()
+        _, errors = process.communicate()
+        assert -process.returncode not in CRASHES, f"the server crashed: {process}\n{errors}"

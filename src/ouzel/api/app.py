@@ -17,6 +17,7 @@ from ouzel.api.http.lifespan import Lifespan
 from ouzel.api.http.method_router import MethodRouter
 from ouzel.api.http.origin_check import OriginCheck
 from ouzel.api.http.paths import PathCorrection, UnknownPath
+from ouzel.api.http.record_types import prepare_record_types
 from ouzel.api.http.request_recorder import (
     DROPPED_FORMAT_HEADER,
     WARNINGS_HEADER,
@@ -58,6 +59,7 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
 
     Requests are traced if `begin_span` is given.
     """
+    prepare_record_types()  # requests are decoded in several threads
     catalogue = changes.catalogue
     shared = catalogue.shared
     server = shared.config

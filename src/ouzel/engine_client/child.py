@@ -40,7 +40,9 @@ def run_child(fd: int, stacks_fd: int) -> None:
     if spec.processors:
         os.sched_setaffinity(0, spec.processors)
     inbox: Inbox = SimpleQueue()
-    threading.Thread(target=_read_commands, args=(reader, inbox), daemon=True).start()
+    # msgspec describes the commands here, because no other thread may decode a record meanwhile.
+    decoder = msgspec.msgpack.Decoder(list[EngineCommand])
+    threading.Thread(target=_read_commands, args=(reader, decoder, inbox), daemon=True).start()
     outbox = Outbox(connection)
     drive_engine(spec, inbox, outbox.put)
     outbox.close()
@@ -58,8 +60,9 @@ def _read_frame(reader: BinaryIO) -> bytes:
     return payload
 
 
-def _read_commands(reader: BinaryIO, inbox: Inbox) -> None:
-    decoder = msgspec.msgpack.Decoder(list[EngineCommand])
+def _read_commands(
+    reader: BinaryIO, decoder: msgspec.msgpack.Decoder[list[EngineCommand]], inbox: Inbox
+) -> None:
     while True:
         inbox.put(decoder.decode(_read_frame(reader)))
 
