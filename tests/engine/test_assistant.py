@@ -1,6 +1,5 @@
 """An assistant changes no output; if it is right, there are fewer steps."""
 
-from random import Random
 from typing import Any
 
 import msgspec
@@ -10,14 +9,18 @@ from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.types.engine_request import ReasoningBudget
+from tests.engine.drafting import (
+    DEAR,
+    FEW_BLOCKS,
+    FOR_NOTHING,
+    FREE,
+    PROMPT,
+    check_counts,
+    check_preempted_requests,
+)
 from tests.engine.fake_assistant import FakeAssisted
 from tests.engine.requests import make_request, run, run_alone
 from tests.engine.test_images import picture
-
-FREE = StepCosts((1, 100), (1.0, 1.01))
-DEAR = StepCosts((1, 100), (1.0, 100.0))
-FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
-PROMPT = [(7 * i) % 89 for i in range(37)]
 
 
 def engine_with(runner: FakeAssisted, *, costs: StepCosts = FREE) -> EngineCore:
@@ -41,42 +44,14 @@ def test_the_output_equals_the_models(share: float, params: dict[str, Any]) -> N
     result = run_alone(engine_with(runner), make_request(PROMPT, max_tokens=60, **params))[0]
     assert result.token_ids == expected.token_ids
     assert runner.prediction.num_poor == 0
-    num_proposed, num_accepted = result.final.num_proposed_tokens, result.final.num_accepted_tokens
-    assert num_proposed > 0
-    if share == 1.0:
-        assert num_accepted == num_proposed >= 45
-    elif share == 0.0:
-        # different rows agree by chance, more often if one seed draws for both
-        assert num_accepted < 0.2 * num_proposed
-    else:
-        assert 0.3 * num_proposed < num_accepted < num_proposed
+    check_counts(result, share)
 
 
 def test_preempted_requests_draft_again() -> None:
     """Few blocks and many requests, so that some are preempted."""
-    options: dict[str, Any] = {"num_blocks": 24, "max_num_seqs": 4, "max_num_batched_tokens": 16}
-    runner = FakeAssisted(1.0, **options)
+    runner = FakeAssisted(1.0, **FEW_BLOCKS)
     engine = engine_with(runner)
-    random, num_proposed = Random(0), 0
-    for number in range(20):
-        requests = [
-            make_request(
-                [number, choice, *random.choices(range(90), k=random.randrange(20))],
-                max_tokens=length,
-            )
-            for choice, length in enumerate(random.choices(range(2, 40), k=4))
-        ]
-        results = run(engine, requests)
-        for request in requests:
-            alone = run_alone(
-                plain_engine(), make_request(request.prompt_token_ids, max_tokens=40)
-            )[0]
-            result = results[request.request_id, 0]
-            assert result.token_ids == alone.token_ids[: request.params.max_tokens]
-            assert result.final.num_accepted_tokens == result.final.num_proposed_tokens
-            num_proposed += result.final.num_proposed_tokens
-    assert num_proposed > 500
-    assert engine.stats().num_preemptions > 0
+    check_preempted_requests(engine, plain_engine)
     assert runner.prediction.num_poor == 0
 
 

@@ -1,6 +1,5 @@
 """A prediction layer changes no output; if it is right, there are fewer steps."""
 
-from random import Random
 from typing import Any
 
 import msgspec
@@ -15,14 +14,19 @@ from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.engine.state.prompt_images import PromptImages
 from ouzel.engine.state.sequence import Sequence
 from ouzel.types.engine_request import ReasoningBudget, SpeculationParams
+from tests.engine.drafting import (
+    DEAR,
+    FEW_BLOCKS,
+    FOR_NOTHING,
+    FREE,
+    PROMPT,
+    check_counts,
+    check_preempted_requests,
+)
 from tests.engine.fake_prediction import FakePredictor
 from tests.engine.requests import make_request, run, run_alone
 from tests.engine.test_images import picture
 
-FREE = StepCosts((1, 100), (1.0, 1.01))
-DEAR = StepCosts((1, 100), (1.0, 100.0))
-FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
-PROMPT = [(7 * i) % 89 for i in range(37)]
 ROOM = {"num_blocks": 400, "max_model_len": 1200, "max_num_batched_tokens": 64}
 
 
@@ -56,15 +60,7 @@ def test_the_output_equals_the_models(
     result = run_alone(engine_with(runner), make_request(PROMPT, max_tokens=60, **params))[0]
     assert result.token_ids == expected.token_ids
     assert runner.prediction.num_poor == 0
-    num_proposed, num_accepted = result.final.num_proposed_tokens, result.final.num_accepted_tokens
-    assert num_proposed > 0
-    if share == 1.0:
-        assert num_accepted == num_proposed >= 45
-    elif share == 0.0:
-        # different rows agree by chance, more often if one seed draws for both
-        assert num_accepted < 0.2 * num_proposed
-    else:
-        assert 0.3 * num_proposed < num_accepted < num_proposed
+    check_counts(result, share)
 
 
 @pytest.mark.parametrize("length", [900, *range(254, 262)])
@@ -92,28 +88,8 @@ def test_entries_are_made_even_if_drafts_do_not_pay() -> None:
 
 def test_entries_change_hands_with_their_blocks() -> None:
     """Few blocks and many requests, so that some are preempted."""
-    options: dict[str, Any] = {"num_blocks": 24, "max_num_seqs": 4, "max_num_batched_tokens": 16}
-    engine = engine_with(FakePredictor(1.0, **options))
-    random, num_proposed = Random(0), 0
-    for number in range(20):
-        requests = [
-            make_request(
-                [number, choice, *random.choices(range(90), k=random.randrange(20))],
-                max_tokens=length,
-            )
-            for choice, length in enumerate(random.choices(range(2, 40), k=4))
-        ]
-        results = run(engine, requests)
-        for request in requests:
-            alone = run_alone(
-                plain_engine(), make_request(request.prompt_token_ids, max_tokens=40)
-            )[0]
-            result = results[request.request_id, 0]
-            assert result.token_ids == alone.token_ids[: request.params.max_tokens]
-            assert result.final.num_accepted_tokens == result.final.num_proposed_tokens
-            num_proposed += result.final.num_proposed_tokens
-    assert num_proposed > 500
-    assert engine.stats().num_preemptions > 0
+    engine = engine_with(FakePredictor(1.0, **FEW_BLOCKS))
+    check_preempted_requests(engine, plain_engine)
 
 
 def test_a_prompt_from_the_cache_is_drafted_for_as_well() -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.graph.nodes import Node, integers, part, real
 from ouzel.backends.openvino.graph.vision import attend
 from ouzel.backends.openvino.library import ops
+from ouzel.errors import EngineFailed
 
 
 def merged_order(grid: NDArray[np.generic], merge: int) -> NDArray[np.generic]:
@@ -18,6 +19,19 @@ def merged_order(grid: NDArray[np.generic], merge: int) -> NDArray[np.generic]:
     rows, columns = (side // merge for side in grid.shape[:2])
     squares = grid.reshape(rows, merge, columns, merge, *grid.shape[2:]).swapaxes(1, 2)
     return squares.reshape(rows * columns * merge**2, *grid.shape[2:])
+
+
+def count_patches(pixels: NDArray[np.float32], patch_size: int, unit: int) -> tuple[int, int]:
+    """Counts the rows and columns of patches of pixels [tiles, 3, height, width].
+
+    Raises EngineFailed unless height and width are multiples of `unit`.
+    """
+    height, width = pixels.shape[2:]
+    if height % unit or width % unit:
+        raise EngineFailed(
+            f"the sides of images must be multiples of {unit}, found {height}x{width}"
+        )
+    return height // patch_size, width // patch_size
 
 
 def patch_grids(pixels: NDArray[np.float32], size: int) -> NDArray[np.float32]:

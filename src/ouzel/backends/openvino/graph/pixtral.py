@@ -13,13 +13,19 @@ from ouzel.backends.openvino.graph.activations import Activation, activate, read
 from ouzel.backends.openvino.graph.feature_layers import collect_layer_rows
 from ouzel.backends.openvino.graph.nodes import Node, integers, split_heads
 from ouzel.backends.openvino.graph.norms import Norm
-from ouzel.backends.openvino.graph.patches import all_see_all, merged_order, patch_grids, turned
+from ouzel.backends.openvino.graph.patches import (
+    all_see_all,
+    count_patches,
+    merged_order,
+    patch_grids,
+    turned,
+)
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import TOWER, square_side
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, Passes
 from ouzel.checkpoint.hf_config import HfConfig
-from ouzel.errors import EngineFailed, ModelLoadError
+from ouzel.errors import ModelLoadError
 from ouzel.types.engine_request import ImageInput
 
 NORM = Norm(1e-5)
@@ -136,12 +142,8 @@ def pixtral_passes(shape: PixtralShape) -> Passes:
     unit = shape.patch_size * shape.merge
 
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
-        height, width = pixels.shape[2:]
-        if height % unit or width % unit:
-            raise EngineFailed(
-                f"the sides of images must be multiples of {unit}, found {height}x{width}"
-            )
-        cos, sin = cos_sin(height // shape.patch_size, width // shape.patch_size, shape)
+        rows, columns = count_patches(pixels, shape.patch_size, unit)
+        cos, sin = cos_sin(rows, columns, shape)
         grids = patch_grids(pixels, shape.patch_size)
         return [
             {"patches": merged_order(grid, shape.merge), "cos": cos, "sin": sin} for grid in grids

@@ -14,7 +14,12 @@ from ouzel.backends.openvino.graph.activations import activate, read_activation
 from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.norms import Norm
-from ouzel.backends.openvino.graph.patches import colours_side_by_side, merged_order, patch_grids
+from ouzel.backends.openvino.graph.patches import (
+    colours_side_by_side,
+    count_patches,
+    merged_order,
+    patch_grids,
+)
 from ouzel.backends.openvino.graph.resized_positions import add_positions, position_inputs
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import (
@@ -28,7 +33,6 @@ from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.models import lfm2, lfm2_moe
 from ouzel.backends.openvino.vision_model import Inputs, Passes, VisionModel
 from ouzel.checkpoint.hf_config import HfConfig
-from ouzel.errors import EngineFailed
 from ouzel.types.engine_request import ImageInput
 
 PROJECTOR = "multi_modal_projector."
@@ -99,12 +103,7 @@ def make_passes(shape: VitShape, factor: int) -> Passes:
     unit = shape.patch_size * factor
 
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
-        height, width = pixels.shape[2:]
-        if height % unit or width % unit:
-            raise EngineFailed(
-                f"the sides of images must be multiples of {unit}, found {height}x{width}"
-            )
-        rows, columns = height // shape.patch_size, width // shape.patch_size
+        rows, columns = count_patches(pixels, shape.patch_size, unit)
         positions = position_inputs(rows, columns, shape.side, factor, is_antialiased=True)
         grids = colours_side_by_side(patch_grids(pixels, shape.patch_size))
         patches = np.stack([merged_order(grid, factor) for grid in grids])

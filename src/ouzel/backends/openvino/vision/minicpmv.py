@@ -18,7 +18,7 @@ from ouzel.backends.openvino.graph.nearest_positions import (
 )
 from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.norms import Norm
-from ouzel.backends.openvino.graph.patches import patch_grids
+from ouzel.backends.openvino.graph.patches import count_patches, patch_grids
 from ouzel.backends.openvino.graph.vision import (
     VisionBuilder,
     attend,
@@ -29,7 +29,7 @@ from ouzel.backends.openvino.graph.vit import ROWS_PER_PASS, VitShape, build_lay
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, Passes, VisionModel
 from ouzel.checkpoint.hf_config import HfConfig
-from ouzel.errors import EngineFailed, ModelLoadError
+from ouzel.errors import ModelLoadError
 from ouzel.types.engine_request import ImageInput
 
 RESAMPLER = "resampler."
@@ -111,13 +111,7 @@ def make_passes(shape: VitShape, size: int) -> Passes:
     """Returns the function that makes the inputs of a piece: tiles of one size."""
 
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
-        height, width = pixels.shape[2:]
-        if height % shape.patch_size or width % shape.patch_size:
-            raise EngineFailed(
-                f"the sides of images must be multiples of {shape.patch_size}, "
-                f"found {height}x{width}"
-            )
-        rows, columns = height // shape.patch_size, width // shape.patch_size
+        rows, columns = count_patches(pixels, shape.patch_size, shape.patch_size)
         common: Inputs = {
             INPUT: nearest_places(rows, columns, shape.side).reshape(-1),
             ANGLES: waves(rows, columns, size),

@@ -17,7 +17,7 @@ from ouzel.backends.openvino.graph.nearest_positions import (
 )
 from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.norms import Norm
-from ouzel.backends.openvino.graph.patches import merged_order, patch_grids
+from ouzel.backends.openvino.graph.patches import count_patches, merged_order, patch_grids
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import (
     ROWS_PER_PASS,
@@ -29,7 +29,7 @@ from ouzel.backends.openvino.graph.vit import (
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.vision_model import Inputs, Passes, VisionModel
 from ouzel.checkpoint.hf_config import HfConfig
-from ouzel.errors import EngineFailed, ModelLoadError
+from ouzel.errors import ModelLoadError
 from ouzel.types.engine_request import ImageInput
 
 WINDOW_MERGER, MERGER = f"{TOWER}vit_merger.", "merger.mlp.0."
@@ -129,12 +129,7 @@ def make_passes(shape: VitShape, unit: int) -> Passes:
     unit_side = shape.patch_size * unit
 
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
-        height, width = pixels.shape[2:]
-        if height % unit_side or width % unit_side:
-            raise EngineFailed(
-                f"the sides of images must be multiples of {unit_side}, found {height}x{width}"
-            )
-        rows, columns = height // shape.patch_size, width // shape.patch_size
+        rows, columns = count_patches(pixels, shape.patch_size, unit_side)
         places = nested_order(nearest_places(rows, columns, shape.side), unit)
         grids = patch_grids(pixels, shape.patch_size)
         patches = np.stack([nested_order(grid, unit) for grid in grids])
