@@ -21,7 +21,7 @@ from training.demo_head.model import DraftHead, HeadConfig, Unrolling, read_targ
 from training.demo_model.conversations import MODEL_DIRECTORY
 from training.demo_model.evaluate import Answerer
 from training.demo_model.model import Qwen3
-from training.demo_model.train import Muon, Shards, schedule
+from training.demo_model.train import Muon, Shards, save_checkpoint, schedule
 
 HEAD_DIRECTORY = Path(__file__).resolve().parents[2] / "tests" / "backends" / "demo_head"
 STEP_WEIGHT = 0.8  # each further step of a draft counts less: it is reached less often
@@ -197,12 +197,7 @@ def train(options: argparse.Namespace) -> None:
 
 def save(head: DraftHead, options: argparse.Namespace) -> None:
     """A full-precision checkpoint to resume from, and the export."""
-    options.work.mkdir(parents=True, exist_ok=True)
-    temporary = options.work / "checkpoint.new"
-    save_file(
-        {name: value.detach().clone() for name, value in head.state_dict().items()}, str(temporary)
-    )
-    temporary.rename(options.work / "checkpoint.safetensors")
+    save_checkpoint(head, options.work)
     export(head, options.output)
 
 

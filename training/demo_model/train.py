@@ -236,14 +236,20 @@ def train(options: argparse.Namespace) -> None:
     print(f"done: {step} steps, {seen} tokens, {time.time() - start:.0f} s", flush=True)
 
 
+def save_checkpoint(module: nn.Module, work: Path) -> None:
+    """Writes the tensors in full precision, from which training can resume."""
+    work.mkdir(parents=True, exist_ok=True)
+    temporary = work / "checkpoint.new"
+    save_file(
+        {name: value.detach().clone() for name, value in module.state_dict().items()},
+        str(temporary),
+    )
+    temporary.rename(work / "checkpoint.safetensors")
+
+
 def save(model: Qwen3, options: argparse.Namespace) -> None:
     """A full-precision checkpoint to resume from, and the export."""
-    options.work.mkdir(parents=True, exist_ok=True)
-    temporary = options.work / "checkpoint.new"
-    save_file(
-        {name: value.detach().clone() for name, value in model.state_dict().items()}, str(temporary)
-    )
-    temporary.rename(options.work / "checkpoint.safetensors")
+    save_checkpoint(model, options.work)
     export(model, options.output)
 
 
