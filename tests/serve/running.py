@@ -19,6 +19,7 @@ import psutil
 from tests.cores import share_of_cores
 from tests.serve.forks import ENGINE_NAME, start_command
 
+# signals that end a process because of a fault of its own
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
 
 unmarked_test = ""  # name of the running test, if it lacks the marker of tests that start servers

@@ -24,6 +24,8 @@ from ouzel.types.engine_messages import EngineCommand, EngineEvent, EngineLoadin
 
 logger = logging.getLogger(__name__)
 
+_decode_commands = msgspec.msgpack.Decoder(list[EngineCommand]).decode
+
 
 def run_child(fd: int, stacks_fd: int) -> None:
     """Runs the child process; a fatal signal writes the stacks to `stacks_fd`."""
@@ -40,9 +42,7 @@ def run_child(fd: int, stacks_fd: int) -> None:
     if spec.processors:
         os.sched_setaffinity(0, spec.processors)
     inbox: Inbox = SimpleQueue()
-    # msgspec describes the commands here, because no other thread may decode a record meanwhile.
-    decoder = msgspec.msgpack.Decoder(list[EngineCommand])
-    threading.Thread(target=_read_commands, args=(reader, decoder, inbox), daemon=True).start()
+    threading.Thread(target=_read_commands, args=(reader, inbox), daemon=True).start()
     outbox = Outbox(connection)
     drive_engine(spec, inbox, outbox.put)
     outbox.close()
@@ -60,11 +60,9 @@ def _read_frame(reader: BinaryIO) -> bytes:
     return payload
 
 
-def _read_commands(
-    reader: BinaryIO, decoder: msgspec.msgpack.Decoder[list[EngineCommand]], inbox: Inbox
-) -> None:
+def _read_commands(reader: BinaryIO, inbox: Inbox) -> None:
     while True:
-        inbox.put(decoder.decode(_read_frame(reader)))
+        inbox.put(_decode_commands(_read_frame(reader)))
 
 
 class Outbox:

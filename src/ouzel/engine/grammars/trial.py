@@ -52,6 +52,9 @@ class Trial(msgspec.Struct, frozen=True):
         return cls(cpu_s=0.0, num_bytes=0, refusal=why[:MAX_MESSAGE_CHARS])
 
 
+_decode_trial = msgspec.msgpack.Decoder(Trial).decode
+
+
 class Trials:
     """Compiles grammars in a limited process and returns the cost or a refusal; thread-safe."""
 
@@ -69,8 +72,8 @@ class Trials:
     def run(self, grammar: str, *, cpu_s: float) -> Trial:
         """Compiles a grammar in the limited process. Raises TrialTooLong and TrialPutOff."""
         try:
-            return msgspec.msgpack.decode(
-                self._process.run(grammar.encode(), _limits(cpu_s, self._max_bytes)), type=Trial
+            return _decode_trial(
+                self._process.run(grammar.encode(), _limits(cpu_s, self._max_bytes))
             )
         except TimeLimitExceeded as error:
             raise (TrialTooLong if error.is_cpu_time else TrialPutOff)(

@@ -65,6 +65,10 @@ class ShardIndex(msgspec.Struct, frozen=True):
     weight_map: dict[str, str]
 
 
+_decode_entry = msgspec.json.Decoder(HeaderEntry).decode
+_decode_index = msgspec.json.Decoder(ShardIndex).decode
+
+
 class Checkpoint:
     """Finds the tensors of a directory by name; implements `Tensors`."""
 
@@ -224,9 +228,7 @@ def _sharded_files(index: Path) -> list[Path]:
     if (size := index.stat().st_size) > MAX_HEADER_BYTES:
         raise ModelLoadError(f"{index} must have <= {MAX_HEADER_BYTES} bytes, found {size}")
     try:
-        names = sorted(
-            set(msgspec.json.decode(index.read_bytes(), type=ShardIndex).weight_map.values())
-        )
+        names = sorted(set(_decode_index(index.read_bytes()).weight_map.values()))
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise ModelLoadError(f"{index} cannot be read: {error!r}") from error
     for name in names:
@@ -265,9 +267,7 @@ def read_header(path: Path) -> dict[str, TensorLocation]:
     try:
         header = msgspec.json.decode(encoded, type=dict[str, msgspec.Raw])
         header.pop("__metadata__", None)
-        entries = {
-            name: msgspec.json.decode(entry, type=HeaderEntry) for name, entry in header.items()
-        }
+        entries = {name: _decode_entry(entry) for name, entry in header.items()}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelLoadError(f"{path} is not a safetensors file: {error!r}") from error
     check_layout(path, entries, size - data_start)

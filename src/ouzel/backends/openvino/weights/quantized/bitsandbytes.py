@@ -84,6 +84,9 @@ class QuantState(msgspec.Struct, frozen=True):
     nested_offset: float = 0.0
 
 
+_decode_state = msgspec.json.Decoder(QuantState).decode
+
+
 class BitsAndBytes:
     """Reads bitsandbytes; implements `Format`."""
 
@@ -141,7 +144,7 @@ class BitsAndBytes:
             if (location := self.checkpoint.find(tensor.name + end)) is not None:
                 encoded = self.checkpoint.read(tensor.name + end, location.shape, "U8").tobytes()
                 try:
-                    return msgspec.json.decode(encoded, type=QuantState)
+                    return _decode_state(encoded)
                 except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                     raise ModelLoadError(
                         f"tensor {tensor.name}{end} is not a quant_state of bitsandbytes: {error}"
