@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,14 @@ TARGETS = {
     "gpt-oss-speculators": "gpt-oss",
     "qwen3-parts": "qwen3",
 }
+
+
+def copy_head_as_ir(directory: Path) -> Path:
+    """Copies an EAGLE-3 head and names its weights as an OpenVINO IR."""
+    copytree(HEADS / "llama-specforge", directory)
+    for name in ("openvino_model.xml", "openvino_model.bin"):
+        (directory / name).write_text("")
+    return directory
 
 
 def load(

@@ -14,7 +14,7 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
 from ouzel.serve.engine_factories import openvino_engine
 from tests.backends import quantize
-from tests.backends.eagle_heads import HEADS, MODELS, load, run_entries
+from tests.backends.eagle_heads import HEADS, MODELS, copy_head_as_ir, load, run_entries
 
 
 def copy_head(name: str, directory: Path, **config: object) -> Path:
@@ -146,8 +146,7 @@ def test_a_family_or_graph_without_rows_of_layers_is_refused(cache_dir: Path) ->
 
 def test_a_head_as_openvino_ir_is_refused(tmp_path: Path, cache_dir: Path) -> None:
     """OVMS's profile leaves such a draft out before."""
-    head = copy_head("llama-specforge", tmp_path)
-    (head / "openvino_model.xml").write_text("")
+    head = copy_head_as_ir(tmp_path / "head")
     options: dict[str, object] = {
         "model": {
             "model": str(MODELS / "llama"),

@@ -15,9 +15,10 @@ from ouzel.demo import MODEL_DIRECTORY
 from ouzel.errors import ModelLoadError
 from ouzel.serve.engine_factories import openvino_engine
 from tests.backends import GOLDEN
+from tests.backends.eagle_heads import HEADS, copy_head_as_ir
 from tests.release_only import release_only
 
-HEADS, ASSISTANTS = GOLDEN.parent / "golden_eagle", GOLDEN.parent / "golden_assistant"
+ASSISTANTS = GOLDEN.parent / "golden_assistant"
 DRAFTS = {  # a draft, its model, and its line
     "head": (HEADS / "llama-specforge", GOLDEN / "llama", "EAGLE-3 head, "),
     "assistant": (ASSISTANTS / "gemma4-unified", GOLDEN / "gemma4-unified", "assistant, "),
@@ -293,6 +294,16 @@ def test_a_cache_beside_a_draft_is_as_large_as_in_a_server(name: str, tmp_path: 
     size = found.weight_bytes + found.draft.weight_bytes
     written = sum(each.stat().st_size for each in tmp_path.glob("*/weights.bin"))
     assert size <= written < size + 2 * 64 * 100
+
+
+@pytest.mark.parametrize("command", ["inspect", "serve"])
+def test_a_head_as_openvino_ir_is_not_recommended_as_a_draft(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = copy_head_as_ir(tmp_path / "head")
+    assert main([command, str(directory)]) == 1
+    errors = capsys.readouterr().err
+    assert f"{directory} is an EAGLE-3 head as OpenVINO IR, which cannot be read; name" in errors
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from ouzel.serve.model_sizes import find_size
 from ouzel.serve.on_demand_limits import plan_memory, read_limits
 from ouzel.serve.open_models import CheckedModel, open_models
 from ouzel.serve.start_plan import plan_start
+from tests.backends.eagle_heads import copy_head_as_ir
 
 GIB = 2**30
 GOLDEN_SENTENCES = Path(__file__).parents[1] / "backends" / "golden_sentences"
@@ -81,9 +82,8 @@ def test_a_size_is_measured_again_if_the_draft_changes(tmp_path: Path) -> None:
 
 
 def test_a_head_as_openvino_ir_is_named_before_a_measurement(tmp_path: Path) -> None:
-    shutil.copytree(GOLDEN_SENTENCES.parent / "golden_eagle" / "llama-specforge", tmp_path / "head")
-    (tmp_path / "head" / "openvino_model.xml").write_text("")
-    model = ModelConfig(model=str(MODEL_DIRECTORY), draft_model=str(tmp_path / "head"))
+    head = copy_head_as_ir(tmp_path / "head")
+    model = ModelConfig(model=str(MODEL_DIRECTORY), draft_model=str(head))
     with pytest.raises(ModelLoadError, match="is an EAGLE-3 head as OpenVINO IR, which cannot be"):
         measure(Question(model, EngineConfig()))
 

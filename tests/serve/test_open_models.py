@@ -20,7 +20,7 @@ from ouzel.options.command_line import read_command_line
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.serve.open_models import open_models
 from tests.backends import GOLDEN
-from tests.backends.eagle_heads import HEADS
+from tests.backends.eagle_heads import copy_head_as_ir
 from tests.model_store.hub import serving_hub
 
 URL = ("--engine-url", "http://127.0.0.1:8000")
@@ -93,14 +93,6 @@ def test_the_cached_values_of_a_token_are_those_of_the_engine(name: str) -> None
 
     assert num_values is not None
     assert inspect_model(model, engine).kv_token_bytes == 4 * num_values
-
-
-def copy_head_as_ir(directory: Path) -> Path:
-    """Copies an EAGLE-3 head and names its weights as an OpenVINO IR."""
-    copytree(HEADS / "llama-specforge", directory)
-    for name in ("openvino_model.xml", "openvino_model.bin"):
-        (directory / name).write_text("")
-    return directory
 
 
 def test_a_head_as_openvino_ir_ends_the_start_except_in_the_eagle_mode_of_ovms(

@@ -17,6 +17,11 @@ def refuse_lone_draft(directory: Path) -> None:
 
     It is called before config.json is read: some heads have no `model_type`.
     """
+    if is_ir_of_draft_head(directory):
+        raise ModelLoadError(
+            f"{directory} is an EAGLE-3 head as OpenVINO IR, which cannot be read; name the "
+            "directory of the original head, with safetensors, as --draft-model of its model"
+        )
     if kind := _describe(directory):
         raise ModelLoadError(
             f"{directory} is {kind} and cannot be served alone: name it as --draft-model of its "
