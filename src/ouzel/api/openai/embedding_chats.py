@@ -1,12 +1,12 @@
 """Reads the chat of a request for an embedding, as vLLM has it: texts and pictures, one vector."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from ouzel.api.openai.embedding_fields import InputField, VectorFields
+from ouzel.api.openai.input_fields import refuse_fields_of_others
 from ouzel.checkpoint.sentence_chats import SentenceChats
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
@@ -15,19 +15,21 @@ from ouzel.vectors import EncodedText
 from ouzel.wire.chat_prompt import AddGenerationPrompt, ContinueFinalMessage, TemplateKwargs
 from ouzel.wire.message_schema import Messages
 
-_Fields = Mapping[str, tuple[object, ...]]
-
-# Fields of one of the two inputs, with the values that change nothing beside the other.
-_OF_INPUT: _Fields = {
-    "prompt_name": (None,),
-    "task": (None,),
-    "truncate_prompt_tokens": (None,),
-    "truncate": (None, False),
+# fields that only one of the two inputs allows, with this input
+_GOES_WITH = {
+    "prompt_name": ("input",),
+    "task": ("input",),
+    "truncate_prompt_tokens": ("input",),
+    "truncate": ("input",),
+    "add_generation_prompt": ("messages",),
+    "continue_final_message": ("messages",),
+    "chat_template_kwargs": ("messages",),
 }
-_OF_MESSAGES: _Fields = {
-    "add_generation_prompt": (None,),
-    "continue_final_message": (None, False),
-    "chat_template_kwargs": (None, {}),
+# values that change nothing beside the other input
+_WITHOUT_EFFECT: dict[str, object] = {
+    "truncate": False,
+    "continue_final_message": False,
+    "chat_template_kwargs": {},
 }
 
 
@@ -67,11 +69,12 @@ def check_inputs(fields: ChatOrInput) -> None:
         raise InvalidRequest("is required, or messages", field="input")
     if fields.input is not None and fields.messages is not None:
         raise InvalidRequest("must not be given beside input", field="messages")
-    given, wanted = ("input", "messages") if fields.messages is None else ("messages", "input")
-    values = msgspec.structs.asdict(fields)
-    for name, usual in (_OF_MESSAGES if given == "input" else _OF_INPUT).items():
-        if values[name] not in usual:
-            raise InvalidRequest(f"goes with {wanted}, given {given}", field=name)
+    names = {
+        name
+        for name, value in msgspec.structs.asdict(fields).items()
+        if value not in (None, _WITHOUT_EFFECT.get(name))
+    }
+    refuse_fields_of_others("messages" if fields.input is None else "input", names, _GOES_WITH)
 
 
 def encode_chat(fields: ChatOrInput, model: ServedModel, files: SentenceFiles) -> EncodedText:

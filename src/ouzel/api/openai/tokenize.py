@@ -15,6 +15,7 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
+from ouzel.api.openai.input_fields import refuse_fields_of_others
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.wire.chat_prompt import (
@@ -294,11 +295,9 @@ def _check_combination(request: TokenizeRequest) -> None:
             f"one of text, prompt and messages is required, given {shown}",
             param=inputs[1] if inputs else "text",
         )
-    for name, goes_with in _GOES_WITH.items():
-        if name in names and inputs[0] not in goes_with and getattr(request, name):
-            raise InvalidRequest(
-                f"goes with {' or '.join(goes_with)}, given {inputs[0]}", field=name
-            )
+    refuse_fields_of_others(
+        inputs[0], [name for name in names if getattr(request, name)], _GOES_WITH
+    )
     if "padding_side" in names and not request.pad_to_max_length:
         raise InvalidRequest("needs pad_to_max_length to be true", field="padding_side")
 
