@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace as replaced
 from typing import TYPE_CHECKING, assert_never
 
-import msgspec
-
 from ouzel.checkpoint.model_files import read_chat_templates
 from ouzel.config import EngineConfig
 from ouzel.machine.quantities import format_count, format_size
@@ -46,8 +44,7 @@ def describe_model(options: Options, local: LocalModel) -> str:
     # The import takes a second.
     from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415
 
-    draft = "" if local.draft is None else str(local.draft)
-    model = msgspec.structs.replace(options.model, model=str(local.directory), draft_model=draft)
+    model = local.put_paths_into(options.model)
     found = inspect_model(model, options.engine)
     facts = {
         "model": f"{local.name}: {_kind(found)}",

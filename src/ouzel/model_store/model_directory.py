@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ouzel.checkpoint.weight_files import WEIGHT_FILES
 from ouzel.config import ModelConfig
 from ouzel.config.cache_root import cache_root
@@ -38,6 +40,11 @@ class LocalModel:
     def names_by(self, options: ModelConfig) -> tuple[str, ...]:
         """Returns the model names for clients: `--served-model-name`, or `name` without it."""
         return options.served_model_name or (self.name,)
+
+    def put_paths_into(self, options: ModelConfig) -> ModelConfig:
+        """Returns the options with the local directories of the model and of its draft model."""
+        draft = "" if self.draft is None else str(self.draft)
+        return msgspec.structs.replace(options, model=str(self.directory), draft_model=draft)
 
 
 @dataclass(frozen=True, slots=True)

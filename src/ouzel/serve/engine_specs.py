@@ -122,12 +122,10 @@ def engine_spec(
 
     It has the name of the factory instead of the factory: this process must not load OpenVINO.
     """
-    draft = "" if local.draft is None else str(local.draft)
-    model = msgspec.structs.replace(options.model, model=str(local.directory), draft_model=draft)
     return EngineSpec(
         factory="ouzel.serve.engine_factories:openvino_engine",
         options={
-            "model": msgspec.to_builtins(model),
+            "model": msgspec.to_builtins(local.put_paths_into(options.model)),
             "engine": msgspec.to_builtins(engine),
             **memory,
         },

@@ -26,12 +26,9 @@ DIRECTORY = "sizes"  # below the directory of compressed weights
 async def find_size(model: CheckedModel) -> ModelSize:
     """Returns the sizes of a model, from the disk or by a measurement. Raises ModelLoadError."""
     local = model.local
-    drafts = [] if local.draft is None else [local.draft]
-    named = {"model": str(local.directory), "draft_model": "".join(map(str, drafts))}
-    question = Question(
-        msgspec.structs.replace(model.settings.model, **named), model.settings.engine
-    )
-    path = await asyncio.to_thread(_find_path, question, [local.directory, *drafts])
+    question = Question(local.put_paths_into(model.settings.model), model.settings.engine)
+    directories = [each for each in (local.directory, local.draft) if each is not None]
+    path = await asyncio.to_thread(_find_path, question, directories)
     with suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode(await asyncio.to_thread(path.read_bytes), type=ModelSize)
     size = await _measure(question)
