@@ -116,11 +116,11 @@ def _draft(found: "Inspection") -> str:
     draft = found.draft
     if draft is None:
         return ""
-    kind = f"{draft.kind}, " + (
-        f"{format_count(draft.num_parameters)} parameters, " * bool(draft.num_parameters)
-    )
+    text = f"{draft.kind}, "
+    if draft.num_parameters:
+        text += f"{format_count(draft.num_parameters)} parameters, "
     parts = "; ".join(f"{encoding}: {format_size(size)}" for encoding, size in draft.weights)
-    text = f"{kind}{format_size(draft.weight_bytes)} in memory ({parts})"
+    text += f"{format_size(draft.weight_bytes)} in memory ({parts})"
     if found.draft_cache_bytes:
         text += f", and a KV cache of {format_size(found.draft_cache_bytes)} for as many tokens"
     return text
