@@ -18,6 +18,7 @@ from ouzel.prompts.vision.settings import (
     PixelSettings,
     ProcessorFiles,
     Side,
+    compare_with_config,
     read_image_settings,
     read_record,
 )
@@ -84,14 +85,10 @@ def load(files: ProcessorFiles) -> ImageProcessor:
 def _check(settings: _Settings, files: ProcessorFiles) -> None:
     """Compares the settings with the encoder's. Raises ModelLoadError if they differ."""
     config = read_record(files.config, _Config, files.directory / "config.json")
-    for key, found, expected in (
-        ("patch_size", settings.patch_size, config.vision_config.patch_size),
-        ("image_feature_size", settings.image_feature_size, config.query_num),
-    ):
-        if found != expected:
-            raise ModelLoadError(
-                f"{files.image_processor_path}: {key} must be {expected}, the value in "
-                f"config.json, found {found}"
-            )
+    compare_with_config(
+        files,
+        patch_size=(settings.patch_size, config.vision_config.patch_size),
+        image_feature_size=(settings.image_feature_size, config.query_num),
+    )
     if 0 in settings.norm_std:
         raise ModelLoadError(f"{files.image_processor_path}: norm_std must not have 0")

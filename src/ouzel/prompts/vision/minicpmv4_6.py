@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.prompts.vision.settings import (
     HALVES,
@@ -18,6 +17,7 @@ from ouzel.prompts.vision.settings import (
     PixelSettings,
     ProcessorFiles,
     Side,
+    compare_with_config,
     read_image_settings,
     read_record,
 )
@@ -94,12 +94,8 @@ def _read_marks(files: ProcessorFiles, *, has_numbers: bool) -> SliceMarks:
 def _check(settings: _Settings, files: ProcessorFiles) -> None:
     """Compares the settings with the encoder's. Raises ModelLoadError if they differ."""
     config = read_record(files.config, _Config, files.directory / "config.json")
-    for key, found, expected in (
-        ("patch_size", settings.patch_size, config.vision_config.patch_size),
-        ("downsample_mode", settings.downsample_mode, config.downsample_mode),
-    ):
-        if expected not in (found, [found, found]):
-            raise ModelLoadError(
-                f"{files.image_processor_path}: {key} must be {expected}, the value in "
-                f"config.json, found {found}"
-            )
+    compare_with_config(
+        files,
+        patch_size=(settings.patch_size, config.vision_config.patch_size),
+        downsample_mode=(settings.downsample_mode, config.downsample_mode),
+    )

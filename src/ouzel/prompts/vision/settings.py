@@ -171,6 +171,20 @@ def _check(settings: Settings, source: Path) -> Settings:
     return settings
 
 
+def compare_with_config(files: ProcessorFiles, **values: tuple[object, object]) -> None:
+    """Raises ModelLoadError for a setting of the image processor that differs from config.json.
+
+    `values` are the setting and the value in config.json by the setting's key. A list of two equal
+    sides in config.json is one side in the settings.
+    """
+    for key, (found, expected) in values.items():
+        if expected not in (found, [found, found]):
+            raise ModelLoadError(
+                f"{files.image_processor_path}: {key} must be {expected}, the value in "
+                f"config.json, found {found}"
+            )
+
+
 def read_record(values: JsonObject, form: type[Record], source: Path) -> Record:
     try:
         return msgspec.convert(_without_nulls(values), form)
