@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +29,14 @@ from ouzel.backends.openvino.weights.safetensors import (
 from ouzel.backends.openvino.weights.tensor_location import TensorLocation
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.checkpoint.weight_files import INDEX_FILE, SINGLE_FILE
+from ouzel.config.adapters import AdapterPart
 from ouzel.config.weights import read_weights
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.types.engine_info import EngineInfo
 from tests.backends.quantize import save
 
 Floats = NDArray[np.float32]
+ADAPTER_PARTS: tuple[AdapterPart, ...] = get_args(AdapterPart)
 _MATRICES_ONLY = AdapterLimits(1)
 
 

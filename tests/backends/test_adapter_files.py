@@ -11,14 +11,12 @@ from typing import Any  # JSON
 import numpy as np
 import pytest
 
-from ouzel.backends.openvino.adapters.adapter_config import CONFIG_FILE
 from ouzel.backends.openvino.adapters.adapter_files import AdapterFiles
 from ouzel.backends.openvino.adapters.adapter_options import (
     max_rank,
     num_adapters,
     subtract_adapter_bytes,
 )
-from ouzel.backends.openvino.adapters.adapter_tensors import WEIGHTS_FILE
 from ouzel.backends.openvino.graph.adapter_shape import (
     HEAD,
     AdaptedGroup,
@@ -26,11 +24,17 @@ from ouzel.backends.openvino.graph.adapter_shape import (
     AdapterShape,
 )
 from ouzel.backends.openvino.library import ov
+from ouzel.checkpoint.weight_files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ouzel.config import ModelConfig
-from ouzel.config.adapters import ADAPTER_PARTS
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
-from tests.backends.adapters import RandomAdapter, list_adapted_matrices, random_adapter, read_shape
+from tests.backends.adapters import (
+    ADAPTER_PARTS,
+    RandomAdapter,
+    list_adapted_matrices,
+    random_adapter,
+    read_shape,
+)
 from tests.backends.quantize import Tensors, load, save
 
 MODEL = GOLDEN / "llama"
@@ -95,13 +99,13 @@ def test_the_scale_agrees_with_peft(
 def test_names_of_other_classes_and_versions_are_read(
     adapter: RandomAdapter, tmp_path: Path, rename: Callable[[str], str]
 ) -> None:
-    path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
+    path = adapter.write(tmp_path / "adapter") / ADAPTER_WEIGHTS
     save(path, {rename(name): tensor for name, tensor in load(path).items()})
     assert set(files(path.parent).names) == set(MATRICES)
 
 
 def test_adapters_in_f16_are_read(adapter: RandomAdapter, tmp_path: Path) -> None:
-    path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
+    path = adapter.write(tmp_path / "adapter") / ADAPTER_WEIGHTS
     save(path, {name: ("F16", values) for name, (_, values) in load(path).items()})
     np.testing.assert_array_equal(
         files(path.parent).read(Q).a, adapter.halves[Q][0].astype(np.float16)
@@ -110,7 +114,7 @@ def test_adapters_in_f16_are_read(adapter: RandomAdapter, tmp_path: Path) -> Non
 
 def says(**entries: object) -> Callable[[Path], None]:
     def change(directory: Path) -> None:
-        path = directory / CONFIG_FILE
+        path = directory / ADAPTER_CONFIG
         path.write_text(json.dumps(json.loads(path.read_text()) | entries))
 
     return change
@@ -118,9 +122,9 @@ def says(**entries: object) -> Callable[[Path], None]:
 
 def has(change: Callable[[Tensors], object]) -> Callable[[Path], None]:
     def rewrite(directory: Path) -> None:
-        tensors = load(directory / WEIGHTS_FILE)
+        tensors = load(directory / ADAPTER_WEIGHTS)
         change(tensors)
-        save(directory / WEIGHTS_FILE, tensors)
+        save(directory / ADAPTER_WEIGHTS, tensors)
 
     return rewrite
 
@@ -136,14 +140,14 @@ def put(
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "nothing there": (shutil.rmtree, "has no adapter_config.json"),
-    "no configuration": (lambda d: (d / CONFIG_FILE).unlink(), "has no adapter_config.json"),
-    "no weights": (lambda d: (d / WEIGHTS_FILE).unlink(), "has no adapter_model.safetensors"),
+    "no configuration": (lambda d: (d / ADAPTER_CONFIG).unlink(), "has no adapter_config.json"),
+    "no weights": (lambda d: (d / ADAPTER_WEIGHTS).unlink(), "has no adapter_model.safetensors"),
     "a pickle": (
-        lambda d: (d / WEIGHTS_FILE).rename(d / "adapter_model.bin"),
+        lambda d: (d / ADAPTER_WEIGHTS).rename(d / "adapter_model.bin"),
         "a pickle, is not read",
     ),
-    "no JSON": (lambda d: (d / CONFIG_FILE).write_text("{"), "is not valid JSON"),
-    "a list": (lambda d: (d / CONFIG_FILE).write_text("[]"), "must hold a JSON object"),
+    "no JSON": (lambda d: (d / ADAPTER_CONFIG).write_text("{"), "is not valid JSON"),
+    "a list": (lambda d: (d / ADAPTER_CONFIG).write_text("[]"), "must hold a JSON object"),
     "rank of 0": (says(r=0), "`$.r`"),
     "a rank of billions": (says(r=2**40), "`$.r`"),
     "a token of 40 bits": (says(trainable_token_indices=[2**40]), "trainable_token_indices"),
@@ -237,11 +241,11 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         "has two tensors for",
     ),
     "a part only": (
-        lambda d: (d / WEIGHTS_FILE).write_bytes((d / WEIGHTS_FILE).read_bytes()[:-5]),
+        lambda d: (d / ADAPTER_WEIGHTS).write_bytes((d / ADAPTER_WEIGHTS).read_bytes()[:-5]),
         "is truncated",
     ),
     "no safetensors": (
-        lambda d: (d / WEIGHTS_FILE).write_bytes(b"PK" * 99),
+        lambda d: (d / ADAPTER_WEIGHTS).write_bytes(b"PK" * 99),
         "adapter_model.safetensors",
     ),
 }
@@ -365,7 +369,7 @@ def test_the_tokens_of_an_embedding_fit_into_the_memory_of_its_adapter(tmp_path:
 
 def test_the_head_of_a_model_with_mtp_is_refused(adapter: RandomAdapter, tmp_path: Path) -> None:
     """The graph of such a model gives hidden rows, and its head is another graph."""
-    path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
+    path = adapter.write(tmp_path / "adapter") / ADAPTER_WEIGHTS
     name = "base_model.model.lm_head.lora_A.weight"
     save(path, load(path) | {name: ("F32", np.zeros((RANK, 64), np.float32))})
     shape = replace(SHAPE, limits=AdapterLimits(4, frozenset({"head"})))
@@ -383,7 +387,9 @@ def test_the_largest_rank_of_the_given_adapters_is_the_limit(tmp_path: Path) -> 
     small = random_adapter(MODEL, seed=1, rank=2).write(tmp_path / "small")
     large = RandomAdapter({}, {"r": 8, "rank_pattern": {"q_proj": 48}})
     (tmp_path / "large").mkdir()
-    (tmp_path / "large" / CONFIG_FILE).write_text(json.dumps({"peft_type": "LORA", **large.config}))
+    (tmp_path / "large" / ADAPTER_CONFIG).write_text(
+        json.dumps({"peft_type": "LORA", **large.config})
+    )
     assert (num_adapters(ModelConfig()), max_rank(ModelConfig())) == (0, 0)
     assert max_rank(ModelConfig(max_loras=4)) == 16
     assert max_rank(ModelConfig(lora=(f"a={small}",))) == 16

@@ -12,12 +12,11 @@ import psutil
 import pytest
 
 from ouzel.backends.openvino import create_runner
-from ouzel.backends.openvino.adapters.adapter_config import CONFIG_FILE
-from ouzel.backends.openvino.adapters.adapter_tensors import WEIGHTS_FILE
 from ouzel.backends.openvino.graph.adapter_shape import HEAD, AdapterLimits
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
+from ouzel.checkpoint.weight_files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.config.adapters import ADAPTER_PARTS, AdapterPart
+from ouzel.config.adapters import AdapterPart
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
@@ -26,6 +25,7 @@ from ouzel.serve.engine_factories import load_adapters
 from ouzel.types.engine_messages import AdapterFailed, AdapterLoaded, AdapterUnloaded
 from tests.backends import GOLDEN_NAMES, of_kinds
 from tests.backends.adapters import (
+    ADAPTER_PARTS,
     AdaptedRunner,
     RandomAdapter,
     merge,
@@ -169,10 +169,10 @@ def test_an_adapter_of_another_model_is_refused_by_its_copy_of_the_embedding(
 ) -> None:
     golden = read_golden_adapter("dora-everywhere")
     path = shutil.copytree(golden.path, tmp_path / "adapter")
-    tensors = load_tensors(path / WEIGHTS_FILE)
+    tensors = load_tensors(path / ADAPTER_WEIGHTS)
     name = "base_model.model.model.embed_tokens.base_layer.weight"
     dtype, values = tensors[name]
-    save(path / WEIGHTS_FILE, tensors | {name: (dtype, values[:, ::-1].copy())})
+    save(path / ADAPTER_WEIGHTS, tensors | {name: (dtype, values[:, ::-1].copy())})
     runner = load(golden.checkpoint, cache_dir, 1, lora=(golden.path,))
     with pytest.raises(ModelLoadError, match="the adapter was trained on another model"):
         runner.fill_adapter_slot(0, str(path))
@@ -181,13 +181,13 @@ def test_an_adapter_of_another_model_is_refused_by_its_copy_of_the_embedding(
 def test_trained_tokens_of_a_head_take_its_ranks(cache_dir: Path, tmp_path: Path) -> None:
     golden = read_golden_adapter("tokens")
     path = shutil.copytree(golden.path, tmp_path / "adapter")
-    tensors = load_tensors(path / WEIGHTS_FILE)
+    tensors = load_tensors(path / ADAPTER_WEIGHTS)
     name = "base_model.model.model.embed_tokens.token_adapter.trainable_tokens_delta"
     dtype, values = tensors[name]
-    save(path / WEIGHTS_FILE, tensors | {name: (dtype, np.concatenate([values, values]))})
-    config = json.loads((path / CONFIG_FILE).read_text())
+    save(path / ADAPTER_WEIGHTS, tensors | {name: (dtype, np.concatenate([values, values]))})
+    config = json.loads((path / ADAPTER_CONFIG).read_text())
     config["trainable_token_indices"] += [100, 101, 102]
-    (path / CONFIG_FILE).write_text(json.dumps(config))
+    (path / ADAPTER_CONFIG).write_text(json.dumps(config))
     runner = load(golden.checkpoint, cache_dir, 1, lora=(golden.path,))
     with pytest.raises(ModelLoadError, match="lm_head has rank 6, must be from 1 to max_lora_rank"):
         runner.fill_adapter_slot(0, str(path))

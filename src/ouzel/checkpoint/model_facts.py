@@ -8,7 +8,7 @@ import msgspec
 
 from ouzel.checkpoint.hf_config import use_common_names
 from ouzel.checkpoint.model_files import JsonObject, read_config_json
-from ouzel.checkpoint.weight_files import ADAPTER_FILE
+from ouzel.checkpoint.weight_files import ADAPTER_WEIGHTS
 
 _MAX_HEADER_BYTES = 32 * 2**20  # ten times the header of a model of 100,000 tensors
 # Tensors beside quantised weights, which hold no parameters.
@@ -60,7 +60,7 @@ def _find_weights(directory: Path) -> tuple[str, list[Path]]:
         "gguf": "*.gguf",
     }
     found = (
-        (name, sorted(path for path in directory.glob(pattern) if path.name != ADAPTER_FILE))
+        (name, sorted(path for path in directory.glob(pattern) if path.name != ADAPTER_WEIGHTS))
         for name, pattern in patterns.items()
     )
     return next(((name, files) for name, files in found if files), ("", []))

@@ -1,11 +1,10 @@
 """Reads adapters from entries of the form NAME=PATH, and the parts that adapters may have."""
 
 from collections.abc import Iterable
-from typing import Literal, get_args
+from typing import Literal
 
 # parts of adapters beside the matrices A and B of layers; a graph has inputs for each
 AdapterPart = Literal["dora", "bias", "norm", "embedding", "head"]
-ADAPTER_PARTS: tuple[AdapterPart, ...] = get_args(AdapterPart)
 
 _MAX_NAME_LEN = 200
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from huggingface_hub import HfApi, constants
 
-from ouzel.checkpoint.weight_files import ADAPTER_FILE
+from ouzel.checkpoint.weight_files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import (
     CHAT_TEMPLATE,
@@ -40,7 +40,7 @@ MODEL_FILES = [
     "artifact.metadata",  # ColBERT's lengths and markers
 ]
 TORCH_WEIGHTS = ["pytorch_model*.bin"]  # only for repositories without safetensors
-ADAPTER_FILES = ["adapter_config.json", ADAPTER_FILE]  # PEFT's
+ADAPTER_FILES = [ADAPTER_CONFIG, ADAPTER_WEIGHTS]
 _WEIGHTS = ("*.safetensors", "openvino_*.xml")
 _MAIN = constants.DEFAULT_REVISION
 
@@ -64,7 +64,7 @@ def download(repo_id: str, branch: str = _MAIN) -> Path:
 
 def _has_any(directory: Path, patterns: Iterable[str]) -> bool:
     return any(
-        path.name != ADAPTER_FILE for pattern in patterns for path in directory.glob(pattern)
+        path.name != ADAPTER_WEIGHTS for pattern in patterns for path in directory.glob(pattern)
     )
 
 

@@ -18,6 +18,7 @@ import msgspec
 
 from ouzel.checkpoint.draft_head import refuse_ir_of_draft_head
 from ouzel.checkpoint.lone_drafts import refuse_lone_draft
+from ouzel.checkpoint.weight_files import ADAPTER_CONFIG
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, VllmConfig
 from ouzel.config.adapters import read_adapters
 from ouzel.errors import ModelLoadError
@@ -31,7 +32,6 @@ from ouzel.options.records import format_flag
 logger = logging.getLogger(__name__)
 
 _AUTO, _RESPONSE_TEMPLATE = "auto", "response_template"
-_ADAPTER_FILE = "adapter_config.json"
 _PARSERS = ("tool_parser", "reasoning_parser")
 _LEAST_VALUE_BYTES: dict[KvCacheDtype, int] = {"auto": 1, "u8": 1, "bf16": 2, "f16": 2, "f32": 4}
 
@@ -88,7 +88,7 @@ def _accept(settings: ModelSettings, *, may_be_draft: bool = False) -> CheckedMo
 
 def _warn_of_adapter(settings: ModelSettings, directory: Path) -> None:
     """Logs that an adapter beside the weights, as some repositories have it, is not applied."""
-    path = directory / _ADAPTER_FILE
+    path = directory / ADAPTER_CONFIG
     if settings.vllm.is_chosen or not path.is_file():
         return
     named = read_adapters(settings.model.lora).values() if settings.model.lora else ()
@@ -160,9 +160,9 @@ def _check_adapters(paths: Mapping[str, str], max_loras: int | None) -> None:
     The engine checks the tensors later.
     """
     for name, path in paths.items():
-        if not (Path(path) / _ADAPTER_FILE).is_file():
+        if not (Path(path) / ADAPTER_CONFIG).is_file():
             raise InvalidOption(
-                f"--lora {name}={path}: must be a PEFT adapter, it has no {_ADAPTER_FILE}"
+                f"--lora {name}={path}: must be a PEFT adapter, it has no {ADAPTER_CONFIG}"
             )
     if max_loras is not None and max_loras < len(paths):
         raise InvalidOption(

@@ -7,9 +7,9 @@ hub is in the model's directory of the repository, where `--pull` and a start do
 from dataclasses import dataclass
 from pathlib import Path
 
+from ouzel.checkpoint.weight_files import ADAPTER_WEIGHTS
 from ouzel.options.invalid_option import InvalidOption
 
-_WEIGHTS_FILE = "adapter_model.safetensors"
 _FLAG = "--source_loras"
 
 
@@ -21,7 +21,7 @@ class SourceLora:
 
     @property
     def is_missing(self) -> bool:
-        return bool(self.repo_id) and not (self.directory / _WEIGHTS_FILE).is_file()
+        return bool(self.repo_id) and not (self.directory / ADAPTER_WEIGHTS).is_file()
 
 
 def read_source_loras(text: str, model_directory: Path | None) -> tuple[SourceLora, ...]:
@@ -50,9 +50,9 @@ def _read(entry: str, model_directory: Path | None) -> SourceLora:
     if source.startswith(("/", "./", "../", "~")):
         return SourceLora(alias, _local_directory(Path(source).expanduser(), entry))
     repo_id, _, file = source.partition("@")
-    if file not in ("", _WEIGHTS_FILE):
+    if file not in ("", ADAPTER_WEIGHTS):
         raise InvalidOption(
-            f"{_FLAG}: the file of an adapter must be PEFT's {_WEIGHTS_FILE}, given {entry!r}"
+            f"{_FLAG}: the file of an adapter must be PEFT's {ADAPTER_WEIGHTS}, given {entry!r}"
         )
     if repo_id.count("/") != 1 or ".." in repo_id:
         raise InvalidOption(f"{_FLAG}: a repository must be owner/name, given {entry!r}")
@@ -80,8 +80,8 @@ def _without_alpha(source: str, entry: str) -> str:
 def _local_directory(path: Path, entry: str) -> Path:
     if path.is_dir():
         return path
-    if path.name != _WEIGHTS_FILE:
+    if path.name != ADAPTER_WEIGHTS:
         raise InvalidOption(
-            f"{_FLAG}: must be a PEFT directory, or {_WEIGHTS_FILE} in it, given {entry!r}"
+            f"{_FLAG}: must be a PEFT directory, or {ADAPTER_WEIGHTS} in it, given {entry!r}"
         )
     return path.parent

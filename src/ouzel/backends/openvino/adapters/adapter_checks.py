@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from ouzel.backends.openvino.adapters.adapter_config import CONFIG_FILE, AdapterConfig, is_named_by
+from ouzel.backends.openvino.adapters.adapter_config import AdapterConfig, is_named_by
 from ouzel.backends.openvino.adapters.adapter_tensors import AdapterTensors
 from ouzel.backends.openvino.graph.adapter_shape import HEAD
 from ouzel.backends.openvino.weights.plain_names import plain_name
 from ouzel.checkpoint.model_files import brief
+from ouzel.checkpoint.weight_files import ADAPTER_CONFIG
 from ouzel.errors import ModelLoadError
 
 
@@ -18,7 +19,7 @@ def check_completeness(
     `tied_embedding` is the name of the embedding if it is the head, too. The key `bias` is not
     compared: models without biases have no tensors for it, and every bias in the file is used.
     """
-    path = directory / CONFIG_FILE
+    path = directory / ADAPTER_CONFIG
     kinds = {kind for kinds in tensors.modules.values() for kind in kinds}
     for key, is_set, own in (
         ("use_dora", config.use_dora, "magnitude"),

@@ -9,9 +9,9 @@ from msgspec import Meta
 
 from ouzel.backends.name_patterns import names_by_pattern
 from ouzel.checkpoint.model_files import brief, read_json_object
+from ouzel.checkpoint.weight_files import ADAPTER_CONFIG
 from ouzel.errors import ModelLoadError
 
-CONFIG_FILE = "adapter_config.json"
 # initialisations that change the base weights
 _CHANGES_BASE = ("pissa", "olora", "corda", "loftq", "lora_ga")
 _BIASES = ("none", "all", "lora_only")
@@ -72,9 +72,9 @@ def is_named_by(name: str, module: str) -> bool:
 
 def read_config(directory: Path) -> AdapterConfig:
     """Reads the configuration. Raises ModelLoadError if it is broken or not supported."""
-    path = directory / CONFIG_FILE
+    path = directory / ADAPTER_CONFIG
     if not path.is_file():
-        raise ModelLoadError(f"{directory} is not a PEFT adapter: it has no {CONFIG_FILE}")
+        raise ModelLoadError(f"{directory} is not a PEFT adapter: it has no {ADAPTER_CONFIG}")
     content = read_json_object(path)
     try:
         config = msgspec.convert(content, AdapterConfig)
@@ -117,7 +117,7 @@ def values_by_pattern(
     A pattern matches the end of a module's stored name, after a dot or as a whole.
     """
     by_regex = {rf"(.*\.)?({pattern})$": value for pattern, value in patterns.items()}
-    found = names_by_pattern(by_regex, list(stored_names.values()), f"{CONFIG_FILE}: {key}")
+    found = names_by_pattern(by_regex, list(stored_names.values()), f"{ADAPTER_CONFIG}: {key}")
     values: dict[str, float] = {}
     for name, module in stored_names.items():
         own = [value for regex, value in by_regex.items() if module in found[regex]]

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.adapters.adapter_checks import check_completeness
 from ouzel.backends.openvino.adapters.adapter_config import (
-    CONFIG_FILE,
     read_config,
     values_by_pattern,
 )
@@ -34,6 +33,7 @@ from ouzel.backends.openvino.weights.safetensors import read_chunks, to_float32
 from ouzel.backends.openvino.weights.source import Matrix
 from ouzel.backends.openvino.weights.tensor_location import TensorLocation
 from ouzel.checkpoint.model_files import brief
+from ouzel.checkpoint.weight_files import ADAPTER_CONFIG
 from ouzel.errors import ModelLoadError
 
 _LARGEST = np.float32(2**127 * (2 - 2**-7))  # the largest value of bf16
@@ -254,7 +254,7 @@ class AdapterFiles:
         self._check_shape(kinds["tokens"], (len(indices), num_columns))
         if len(set(indices)) < len(indices) or any(index >= num_rows for index in indices):
             raise ModelLoadError(
-                f"{self._directory / CONFIG_FILE}: trainable_token_indices must be different "
+                f"{self._directory / ADAPTER_CONFIG}: trainable_token_indices must be different "
                 f"tokens below {num_rows}, given {brief(indices)}"
             )
 
@@ -317,8 +317,8 @@ class AdapterFiles:
         for name, rank in self._ranks.items():
             if rank and (configured := ranks.get(name, self._config.r)) != rank:
                 raise ModelLoadError(
-                    f"{self._directory / CONFIG_FILE}: the rank of {name} is {configured:g}, but "
-                    f"its tensors have rank {rank}"
+                    f"{self._directory / ADAPTER_CONFIG}: the rank of {name} is {configured:g}, "
+                    f"but its tensors have rank {rank}"
                 )
         if self._is_tied_head_changed:
             if "tokens" in self._modules.get(HEAD, {}):

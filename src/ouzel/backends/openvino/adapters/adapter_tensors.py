@@ -12,10 +12,10 @@ from ouzel.backends.openvino.weights.plain_names import plain_name
 from ouzel.backends.openvino.weights.safetensors import PLAIN_TYPES, read_header
 from ouzel.backends.openvino.weights.tensor_location import TensorLocation
 from ouzel.checkpoint.model_files import brief
+from ouzel.checkpoint.weight_files import ADAPTER_WEIGHTS
 from ouzel.config.adapters import AdapterPart
 from ouzel.errors import ModelLoadError
 
-WEIGHTS_FILE = "adapter_model.safetensors"
 _ROOT = "base_model.model."
 
 # `base` is a copy of the model's own weights; `weight` replaces weights whole
@@ -65,7 +65,7 @@ class AdapterTensors:
 
     def __init__(self, directory: Path) -> None:
         """Raises ModelLoadError if the file is missing or broken, or has an unknown tensor."""
-        self.path = directory / WEIGHTS_FILE
+        self.path = directory / ADAPTER_WEIGHTS
         self.modules: Modules = {}
         self.stored_names: dict[str, str] = {}  # the module's name in the adapter's model
         if not self.path.is_file():
@@ -75,7 +75,7 @@ class AdapterTensors:
                     " (adapter_model.bin, a pickle, is not read: "
                     "save the adapter again with safe_serialization)"
                 )
-            raise ModelLoadError(f"{directory} has no {WEIGHTS_FILE}{hint}")
+            raise ModelLoadError(f"{directory} has no {ADAPTER_WEIGHTS}{hint}")
         for stored, location in read_header(self.path).items():
             self._add(stored, location)
         if not self.modules:
