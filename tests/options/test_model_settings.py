@@ -106,6 +106,10 @@ def test_the_environment_names_models_too() -> None:
             [{"name": "a", "model": "/x", "kv_cache_dtype": "f32"}],
             "--model 1: --kv-cache-dtype: f32 needs",
         ),
+        (
+            [{"name": "a", "model": "/x", "max_lora_rank": 32}],
+            "--model 1: --max-lora-rank: needs --lora or --max-loras",
+        ),
     ],
 )
 def test_an_error_is_reported_with_its_place(models: list[object], message: str) -> None:

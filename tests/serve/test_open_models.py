@@ -70,9 +70,8 @@ def test_two_models_must_not_have_one_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("option", "value"), [("--lora-parts", "dora"), ("--max-lora-rank", "32")])
 def test_options_of_adapters_need_adapters(option: str, value: str) -> None:
-    alone = read_command_line([str(MODEL_DIRECTORY), option, value], {})
     with pytest.raises(InvalidOption, match=f"^{option}: needs --lora or --max-loras$"):
-        open_models(alone)
+        read_command_line([str(MODEL_DIRECTORY), option, value], {})
     with_adapters = [str(MODEL_DIRECTORY), option, value, "--max-loras", "2"]
     assert open_models(read_command_line(with_adapters, {}))
 

@@ -15,6 +15,7 @@ from ouzel.config import (
 )
 from ouzel.machine.processors import num_processors
 from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.records import format_flag
 from ouzel.options.vllm_options import check_vllm, check_without_vllm
 
 
@@ -33,6 +34,10 @@ def check_model_options(
         check_vllm(vllm, model, engine, given)
         return
     check_without_vllm(given)
+    if not (model.lora or model.max_loras):
+        for name in ("lora_parts", "max_lora_rank"):
+            if getattr(model, name):
+                raise InvalidOption(f"{format_flag(name)}: needs --lora or --max-loras")
     _check_engine(engine)
     if engine.deterministic:
         _check_deterministic(model, engine)

@@ -110,10 +110,6 @@ def _check_before_download(model: ModelConfig) -> None:
         _check_template(Path(model.chat_template))
     if model.lora:
         _check_adapters(read_adapters(model.lora), model.max_loras)
-    elif not model.max_loras:
-        for name in ("lora_parts", "max_lora_rank"):
-            if getattr(model, name):
-                raise InvalidOption(f"{format_flag(name)}: needs --lora or --max-loras")
     for name in _PARSERS:
         value = getattr(model, name)
         if value not in (_AUTO, _RESPONSE_TEMPLATE):
