@@ -88,7 +88,7 @@ class PromptRenderer:
             )
         self._chat_template: ChatTemplate | None = None
         if chat_template is not None:
-            if images is not None and images.stand_in_texts:
+            if images is not None and images.writes_pictures_as_lines:
                 chat_template = chat_template.with_lines_of_pictures(images.placeholder)
             self._chat_template = chat_template.with_stand_ins(
                 StandIns(self._marks), StandIns(Spellings(answer_marks))

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Hashable, Iterator, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ from ouzel.prompts.media_readers.picture_reader import LoadedPicture, PictureRea
 from ouzel.prompts.media_readers.prepared_images import EncoderInput, PixelCache, PreparedImage
 from ouzel.prompts.media_readers.video_reader import LoadedVideo, VideoReader
 from ouzel.prompts.prompt_too_long import too_many_tokens
-from ouzel.prompts.vision.base import ImageProcessor, StandsInTexts, number_texts
+from ouzel.prompts.vision.base import ImageProcessor, NumbersPictures, WritesPicturesAsLines
 from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.types.engine_request import ImageInput
 from ouzel.worker_threads import PrerequisiteMissing
@@ -94,9 +95,12 @@ class ImageReader:
         return self._processor.placeholder
 
     @property
-    def stand_in_texts(self) -> bool:
+    def writes_pictures_as_lines(self) -> bool:
         """Tells whether pictures are lines of texts for the model's chat template."""
-        return isinstance(self._processor, StandsInTexts) and self._processor.stands_in_texts
+        return (
+            isinstance(self._processor, WritesPicturesAsLines)
+            and self._processor.writes_pictures_as_lines
+        )
 
     @property
     def has_videos(self) -> bool:
@@ -128,16 +132,17 @@ class ImageReader:
             raise ImagesNeeded(self, parts)
         return [found.images[key] for key in keys]
 
-    def numbered(self, images: Sequence[PreparedImage]) -> list[PreparedImage]:
+    def numbered(self, images: list[PreparedImage]) -> list[PreparedImage]:
         """Returns all images of a chat, with the numbers of its pictures in their texts.
 
         Videos have no numbers.
         """
-        pictures = [each for each in images if each.placeholder == self._processor.placeholder]
-        texts = iter(number_texts(self._processor, [each.text for each in pictures]))
+        processor, numbers = self._processor, count()
+        if not isinstance(processor, NumbersPictures):
+            return images
         return [
-            replace(each, text=next(texts))
-            if each.placeholder == self._processor.placeholder
+            replace(each, text=processor.number_text(next(numbers)) + each.text)
+            if each.placeholder == processor.placeholder
             else each
             for each in images
         ]

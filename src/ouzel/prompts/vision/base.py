@@ -6,7 +6,6 @@ any pixel is decoded. Pixels stay bytes until the engine normalises them, which 
 the memory.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
@@ -99,11 +98,11 @@ class HasDetailOfSeveral(Protocol):
 
 
 @runtime_checkable
-class StandsInTexts(Protocol):
+class WritesPicturesAsLines(Protocol):
     """An image processor of a model whose chat template may read texts only."""
 
     @property
-    def stands_in_texts(self) -> bool:
+    def writes_pictures_as_lines(self) -> bool:
         """Tells whether each picture is a line of its message's text, as the model was trained."""
         ...
 
@@ -115,13 +114,6 @@ class NumbersPictures(Protocol):
     def number_text(self, number: int) -> str:
         """Returns the text before the picture with this number; the first number is 0."""
         ...
-
-
-def number_texts(processor: ImageProcessor, texts: Sequence[str]) -> list[str]:
-    """Returns the texts of a chat's pictures with the numbers that the model was trained with."""
-    if not isinstance(processor, NumbersPictures):
-        return [*texts]
-    return [processor.number_text(number) + text for number, text in enumerate(texts)]
 
 
 def choose_detail(processor: ImageProcessor, detail: Detail, *, are_several: bool) -> Detail:

@@ -66,7 +66,7 @@ def load(files: ProcessorFiles) -> ImageProcessor:
     return SlicingImageProcessor(
         placeholder=PLACEHOLDER,
         feature_token=settings.unk,
-        stands_in_texts=True,
+        writes_pictures_as_lines=True,
         marks=SliceMarks(
             image=(settings.im_start, settings.im_end),
             slice=(settings.slice_start, settings.slice_end),

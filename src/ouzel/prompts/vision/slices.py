@@ -43,7 +43,7 @@ class SlicingImageProcessor:
     max_slices: int  # 0 or 1: a picture is never cut
     token_area: int  # pixels of a token; 0: a picture and a slice have `num_queries` tokens
     num_queries: int = 0
-    stands_in_texts: bool = False  # the chat template reads texts only
+    writes_pictures_as_lines: bool = False  # the chat template reads texts only
 
     def number_text(self, number: int) -> str:
         if self.marks.number is None:
