@@ -107,8 +107,8 @@ class ForwardBatch:
     image_rows: NDArray[np.int64] | None = None
     # [1 + number of further layers that read features, N, hidden size]
     image_features: NDArray[np.float32] | None = None
-    # [T] position of the first token of the span that the token is in, if its tokens attend to each
-    # other, also to later ones; -1 for other tokens; None: no token of the batch has such a span
+    # [T] position where the span of a two-way token begins (`state/two_way_tokens`), -1 for every
+    # other token; None: no two-way token in the batch
     two_way_begins: NDArray[np.int32] | None = None
     # [T] adapter slot of each token, -1: no adapter; None: no adapter in the batch
     adapter_slots: NDArray[np.int32] | None = None

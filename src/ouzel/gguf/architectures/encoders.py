@@ -111,7 +111,7 @@ def _jina_bert(facts: Facts) -> JsonObject:
 def _modern_bert(facts: Facts) -> JsonObject:
     """Reads the layers, most of which have a window, and the head of a reranker."""
     interval = facts.integer("attention.sliding_window_pattern", 3)
-    refuse_scaling(facts)
+    _refuse_scaling(facts)
     pooling = facts.integer("classifier.pooling_type", _MEAN)  # embedders have it, too
     head: JsonObject = {}
     if facts.has_tensor("cls.output.weight"):
@@ -135,7 +135,7 @@ def _modern_bert(facts: Facts) -> JsonObject:
 
 
 def _eurobert(facts: Facts) -> JsonObject:
-    refuse_scaling(facts)
+    _refuse_scaling(facts)
     num_heads = facts.integer("attention.head_count")
     return _sizes(facts) | {
         "num_key_value_heads": facts.integer("attention.head_count_kv", num_heads),
@@ -154,7 +154,7 @@ def _read_pooling(facts: Facts, kind: int) -> str:
     return _POOLINGS[kind]
 
 
-def refuse_scaling(facts: Facts) -> None:
+def _refuse_scaling(facts: Facts) -> None:
     if (kind := facts.text("rope.scaling.type", "none")) != "none":
         raise ModelLoadError(
             f"{facts.source}: {facts.architecture}.rope.scaling.type must be none, found {kind}"

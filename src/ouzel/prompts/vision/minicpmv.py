@@ -24,7 +24,7 @@ from ouzel.prompts.vision.settings import (
 )
 from ouzel.prompts.vision.slices import SliceMarks, SlicingImageProcessor
 
-PLACEHOLDER = "(<image>./</image>)"
+_PLACEHOLDER = "(<image>./</image>)"
 _NumTokens = Annotated[int, Meta(ge=1, le=2**16)]
 _Mark = Annotated[str, Meta(min_length=1, max_length=256)]
 
@@ -64,7 +64,7 @@ def load(files: ProcessorFiles) -> ImageProcessor:
     own = PixelSettings(image_mean=settings.norm_mean, image_std=settings.norm_std)
     numbers = (settings.im_id_start, settings.im_id_end)
     return SlicingImageProcessor(
-        placeholder=PLACEHOLDER,
+        placeholder=_PLACEHOLDER,
         feature_token=settings.unk,
         writes_pictures_as_lines=True,
         marks=SliceMarks(

@@ -99,15 +99,15 @@ class SlicingImageProcessor:
 
     def _slice_size(self, width: int, height: int, grid: tuple[int, int]) -> tuple[int, int]:
         columns, rows = grid
-        return self._scaled(round_to(width, columns) / columns, round_to(height, rows) / rows)
+        return self._scaled(_round_to(width, columns) / columns, _round_to(height, rows) / rows)
 
     def _scaled(self, width: float, height: float) -> tuple[int, int]:
         """Returns (width, height) of this shape with the pixels of the square, in whole units."""
         ratio = width / height
         scaled_height = int(self.scale / math.sqrt(ratio))
-        return round_to(int(scaled_height * ratio), self.unit), round_to(scaled_height, self.unit)
+        return _round_to(int(scaled_height * ratio), self.unit), _round_to(scaled_height, self.unit)
 
 
-def round_to(length: float, unit: int) -> int:
+def _round_to(length: float, unit: int) -> int:
     """Returns the nearest multiple of the unit, at least one unit."""
     return max(round(length / unit) * unit, unit)
