@@ -103,16 +103,14 @@ def _pieces(entry: Scheduled) -> Iterator[_Piece]:
 
 def _rows(pieces: list[_Piece], begins: NDArray[np.int32]) -> Iterator[TokenRows]:
     for piece, begin in zip(pieces, begins.tolist(), strict=False):
-        if piece.sequence.images is not None:
-            yield TokenRows(piece.sequence, piece.begin, piece.end, begin)
+        yield TokenRows(piece.sequence, piece.begin, piece.end, begin)
 
 
 def _new_tokens(scheduled: list[Scheduled], begins: NDArray[np.int32]) -> Iterator[TokenRows]:
     """Yields the rows without proposals, which never stand for images."""
     for entry, begin in zip(scheduled, begins.tolist(), strict=False):
         past = entry.sequence.num_computed_tokens
-        if entry.sequence.images is not None:
-            yield TokenRows(entry.sequence, past, past + entry.num_new_tokens, begin)
+        yield TokenRows(entry.sequence, past, past + entry.num_new_tokens, begin)
 
 
 def _adapter_slots(scheduled: list[Scheduled]) -> NDArray[np.int32] | None:

@@ -230,7 +230,8 @@ class PredictionLayer:
         """
         if sequence.beams:
             return 0
-        if sequence.images is not None and self._is_unreadable(sequence):
+        if self._is_unreadable(sequence):
+            assert sequence.images is not None
             return sequence.images.first_token - 1
         return sequence.num_tokens + len(sequence.proposal)
 
@@ -287,8 +288,7 @@ def _make_draft_entry(sequence: Sequence, drafted: list[int], rows: Rows) -> _Ne
 def _token_rows(
     entries: list[_NewEntries], begins: NDArray[np.int32], *, shift: int = 0
 ) -> Iterator[TokenRows]:
-    """Yields the rows of sequences with images, for the tokens `shift` places after each entry."""
+    """Yields the rows of the entries, for the tokens `shift` places after each entry."""
     for each, first_row in zip(entries, begins.tolist(), strict=False):
-        if each.sequence.images is not None:
-            begin = each.begin + shift
-            yield TokenRows(each.sequence, begin, begin + len(each.token_ids), first_row)
+        begin = each.begin + shift
+        yield TokenRows(each.sequence, begin, begin + len(each.token_ids), first_row)
