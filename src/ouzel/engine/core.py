@@ -124,10 +124,18 @@ class EngineCore:
         two_way_spans = find_two_way_spans(
             self._info, len(request.prompt_token_ids), request.images
         )
-        choices = [Sequence(request, index, arrival, images, adapter) for index in range(request.n)]
-        for choice in choices:
-            choice.keeps_kinds = self._info.separates_rows
-            choice.two_way_spans = two_way_spans
+        choices = [
+            Sequence(
+                request,
+                index,
+                arrival,
+                images,
+                adapter,
+                keeps_kinds=self._info.separates_rows,
+                two_way_spans=two_way_spans,
+            )
+            for index in range(request.n)
+        ]
         if fault is not None:
             self._requests.refuse_new(choices, fault)
             return

@@ -34,8 +34,6 @@ class Sequence:
     """One choice or one beam of a request."""
 
     vector: bytes | None = None  # vector of the prompt, if requested, once it is computed
-    keeps_kinds = False  # whether its rows have kinds (`row_kinds`)
-    two_way_spans: tuple[Span, ...] = ()  # spans of the prompt whose tokens attend to each other
 
     def __init__(
         self,
@@ -44,10 +42,15 @@ class Sequence:
         arrival: int,
         images: PromptImages | None = None,
         adapter: Adapter | None = None,
+        *,
+        keeps_kinds: bool = False,
+        two_way_spans: tuple[Span, ...] = (),
     ) -> None:
         self.request = request
         self.images = images
         self.adapter = adapter  # the adapter that had the request's adapter name on arrival
+        self.keeps_kinds = keeps_kinds  # whether its rows have kinds (`row_kinds`)
+        self.two_way_spans = two_way_spans  # spans of the prompt whose tokens attend to each other
         self.params = request.params
         self.index = index
         self.arrival = arrival  # number of the call of add(); choices of one request share it
@@ -234,9 +237,15 @@ class Sequence:
 
     def make_beam(self) -> "Sequence":
         """Returns another beam of the same search, with the prompt only and without blocks."""
-        beam = Sequence(self.request, self.index, self.arrival, self.images, self.adapter)
-        beam.keeps_kinds = self.keeps_kinds
-        beam.two_way_spans = self.two_way_spans
+        beam = Sequence(
+            self.request,
+            self.index,
+            self.arrival,
+            self.images,
+            self.adapter,
+            keeps_kinds=self.keeps_kinds,
+            two_way_spans=self.two_way_spans,
+        )
         beam.beams = self.beams
         beam.num_unscored_tokens = self.num_unscored_tokens
         beam.num_cached_tokens = self.num_cached_tokens
