@@ -81,7 +81,7 @@ async def load_served_model(
             parsed_marks=chosen_format.prompt_marks,
             trusts_request_template=options.model.trust_request_chat_template,
             images=images,
-            num_output_tokens=1 if info.num_blocks else 0,  # vectors can be of full texts
+            num_output_tokens=info.num_reserved_tokens,
         ),
         sampling_defaults=sampling_defaults(local.directory),
         engine=engine,

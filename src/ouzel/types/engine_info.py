@@ -54,6 +54,11 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     # Equal for engines whose cached rows mean the same; usable as a file name.
     cache_identity: str = ""
 
+    @property
+    def num_reserved_tokens(self) -> int:
+        """Counts the tokens behind every prompt for which the engine keeps room in a KV cache."""
+        return 1 if self.num_blocks else 0
+
 
 class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """A snapshot after a step; counters run from the engine's start."""

@@ -43,8 +43,7 @@ class TextEncoder:
         self._lowers_case = model.sentences is not None and model.sentences.lowers_case
         self._cuts_by_default = model.cuts_long_texts
         self._foreign_ids = ForeignIds(model.tokenizer, lowers_case=self._lowers_case)
-        # The engine of a model with a KV cache reserves a token behind every prompt.
-        self.max_tokens = info.max_model_len - (1 if info.num_blocks else 0)
+        self.max_tokens = info.max_model_len - info.num_reserved_tokens
         # A decoder reads a pair as a prompt, an encoder as two texts.
         is_decoder = info.num_blocks > 0 or info.is_causal
         self._prompt = RerankerPrompt.for_model(model) if is_decoder else None
