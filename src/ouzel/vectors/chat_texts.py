@@ -15,7 +15,7 @@ from ouzel.tokenizer.base import FramedText
 # Two texts without a common token at either end.
 _PROBES = ("a", "b")
 
-_Frame = tuple[list[int], list[int]]  # the tokens before and after a text
+Frame = tuple[list[int], list[int]]  # the tokens before and after a text
 
 
 class ChatTexts:
@@ -25,7 +25,7 @@ class ChatTexts:
         self._renderer = model.renderer
         self._chats = chats
         # the frame of each prompt of the model's files, with and without special tokens
-        self._frames: dict[tuple[str, bool], _Frame] = {}
+        self._frames: dict[tuple[str, bool], Frame] = {}
 
     @classmethod
     def for_model(cls, model: ServedModel) -> "ChatTexts | None":
@@ -38,12 +38,7 @@ class ChatTexts:
 
         The text's tokens are apart from the marks.
         """
-        key = prompt, add_special_tokens
-        if key not in self._frames:
-            one, other = (self._token_ids(prompt, probe, add_special_tokens) for probe in _PROBES)
-            num_before, num_behind = _count_equal(one, other), _count_equal(one[::-1], other[::-1])
-            self._frames[key] = one[:num_before], one[len(one) - num_behind :]
-        before, behind = self._frames[key]
+        before, behind = self.frame(prompt, add_special_tokens=add_special_tokens)
         token_ids = self._token_ids(prompt, text, add_special_tokens)
         # The ends of a text may be joined with marks to tokens; such tokens count as the text.
         num_before = _count_equal(token_ids, before)
@@ -51,6 +46,15 @@ class ChatTexts:
         num_behind = _count_equal(rest[::-1], behind[::-1])
         end = len(rest) - num_behind
         return FramedText(token_ids[:num_before], rest[:end], rest[end:])
+
+    def frame(self, prompt: str, *, add_special_tokens: bool = True) -> Frame:
+        """Returns the tokens around every text of a chat whose system gives the prompt."""
+        key = prompt, add_special_tokens
+        if key not in self._frames:
+            one, other = (self._token_ids(prompt, probe, add_special_tokens) for probe in _PROBES)
+            num_before, num_behind = _count_equal(one, other), _count_equal(one[::-1], other[::-1])
+            self._frames[key] = one[:num_before], one[len(one) - num_behind :]
+        return self._frames[key]
 
     def _token_ids(self, prompt: str, text: str, add_special_tokens: bool) -> list[int]:
         rendering = ChatRendering(
@@ -73,7 +77,7 @@ def check_chats(model: ServedModel, name: str) -> None:
         return
     for prompt in dict.fromkeys((files.default_prompt.text, *files.prompts.values())):
         try:
-            chats.framed(prompt, _PROBES[0])
+            chats.frame(prompt)
         except InvalidRequest as error:
             within = f"with the prompt {brief(prompt)}" if prompt else "without a prompt"
             raise ModelLoadError(

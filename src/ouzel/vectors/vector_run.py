@@ -172,6 +172,7 @@ class VectorRun:
     def _engine_request(self, group: range) -> EngineRequest:
         texts = [self._texts[place] for place in group]
         is_alone = self._engine.info.max_texts == 1
+        assert is_alone or not any(text.images for text in texts), "a text with images is alone"
         tasks = tuple(text.task for text in texts)
         return EngineRequest(
             request_id=f"{self._request_id}.{next(_numbers)}",
@@ -181,7 +182,7 @@ class VectorRun:
             priority=self._priority,
             cache_salt=self._cache_salt,
             adapter=self._adapter,
-            images=texts[0].images if is_alone else (),
+            images=texts[0].images,
             pooling=Pooling(
                 text_lens=() if is_alone else tuple(len(text.token_ids) for text in texts),
                 second_begins=() if is_alone else tuple(text.second_begin for text in texts),
