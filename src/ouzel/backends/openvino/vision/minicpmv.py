@@ -25,7 +25,7 @@ from ouzel.backends.openvino.graph.vision import (
     merge_batch_heads,
     split_batch_heads,
 )
-from ouzel.backends.openvino.graph.vit import ROWS_PER_PASS, VitShape, build_layers
+from ouzel.backends.openvino.graph.vit import VitShape, build_layers, divide_tiles
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, Passes, VisionModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -117,11 +117,7 @@ def make_passes(shape: VitShape, size: int) -> Passes:
             ANGLES: waves(rows, columns, size),
         }
         patches = patch_grids(pixels, shape.patch_size).reshape(len(pixels), rows * columns, -1)
-        step = max(1, ROWS_PER_PASS // (rows * columns))
-        return [
-            {"patches": patches[first : first + step], **common}
-            for first in range(0, len(patches), step)
-        ]
+        return [{"patches": each, **common} for each in divide_tiles(patches, rows * columns)]
 
     return passes
 
