@@ -88,17 +88,8 @@ def gathered(b: VisionBuilder, rows: Node, width: int, shape: ResamplerShape) ->
     queries = b.constant(b.array(RESAMPLER + "query", shape.num_queries, size))
     queries = ops.unsqueeze(b.norm(queries, RESAMPLER + "ln_q", size, NORM), integers(0))
     heads = (
-        split_batch_heads(
-            b.linear_rows(
-                each,
-                RESAMPLER + "attn.in_proj",
-                (3 * size, size),
-                (number * size, (number + 1) * size),
-            ),
-            num_heads,
-            HEAD_DIM,
-        )
-        for number, each in enumerate((queries, keys, values))
+        split_batch_heads(each, num_heads, HEAD_DIM)
+        for each in b.square_linears((queries, keys, values), RESAMPLER + "attn.in_proj", size)
     )
     mixed = merge_batch_heads(attend(*heads))
     mixed = b.linear(mixed, RESAMPLER + "attn.out_proj", size, size)
