@@ -52,7 +52,7 @@ class PagedGraph:
         self._outputs: dict[str, Node] = {}
         self._constants = Constants()
         self.arrays = self._constants.arrays  # these must outlive the compiled model
-        self.two_way_begins: Node | None = None  # [T] as in ForwardBatch; None: all are causal
+        self.two_way_tokens: Node | None = None  # [T]: 1 for tokens that attend to later ones, or 0
         self.token_ids = self.input("input_ids", [-1], ov.Type.i64)
         self._sampled_rows = self.input("sampled_rows", [-1], ov.Type.i64)
         self.paging = [self.input(name, [-1], ov.Type.i32) for name in _PAGING]
