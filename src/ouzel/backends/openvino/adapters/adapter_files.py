@@ -284,13 +284,13 @@ class AdapterFiles:
         else:
             return 0
         rank = 0
+        if (a is None) != (b is None):
+            self._refuse(f"{name} lacks lora_{'A' if a is None else 'B'}")
         if a is not None and b is not None:
             rank = a.shape[0] if a.shape else 0
             self._check_shape(a, (rank, num_columns))
             self._check_shape(b, (num_rows, rank))
             self._check_completions(name, kinds)
-        elif a is not None or b is not None:
-            self._refuse(f"{name} lacks lora_{'A' if a is None else 'B'}")
         elif "magnitude" in kinds or "b_bias" in kinds:
             self._refuse(f"{name} lacks lora_A and lora_B")
         total = rank + (len(self._token_indices(name)) if name in self._matrices else 0)
