@@ -66,7 +66,9 @@ def build_model(
         if vision is None or images is None:
             return build(text, builder)
         if images.attends_to_whole_prompts:
-            # This key says so. A language model without pictures would never be causal with it.
+            # This key says so in PaliGemma's `text_config`. The families of Gemma refuse it: in a
+            # checkpoint of text alone it lets every token attend to later ones, and not only the
+            # tokens of the prompt.
             text = text.with_values(use_bidirectional_attention=None)
         model = build(text, builder)
         width: WidthOption = "f32" if plan.layers == "f32" else "bf16"

@@ -9,7 +9,6 @@ import logging
 import mmap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ from ouzel.backends.openvino.weights.cache import (
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH, Encoding, Parts
 from ouzel.backends.openvino.weights.entry_use import note_use
-from ouzel.backends.openvino.weights.leftovers import EMBEDDING, HEADLESS_PREFIXES
+from ouzel.backends.openvino.weights.leftovers import EMBEDDING, HEADLESS_PREFIXES, are_same
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.backends.openvino.weights.source import (
@@ -153,12 +152,7 @@ class _Source:
         names = [EMBEDDING.replace("model.", prefix) for prefix in ("model.", *HEADLESS_PREFIXES)]
         for name in names:
             if name in own.names():
-                original = replace(tensor, name=name)
-                rows, others = (
-                    chain.from_iterable(each.rows(of))
-                    for each, of in ((own, original), (tensors, tensor))
-                )
-                return all(map(np.array_equal, rows, others))
+                return are_same((own, replace(tensor, name=name)), (tensors, tensor))
         return False
 
     def _read_token_ids(self) -> NDArray[np.int64] | None:

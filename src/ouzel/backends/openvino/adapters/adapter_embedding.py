@@ -16,6 +16,11 @@ class EmbeddingSlots:
     def __init__(self, num_columns: int) -> None:
         self._num_columns = num_columns
         self._changes: dict[int, EmbeddingChange] = {}
+        # Requests may share their memory for as long as they run, so nothing writes to them.
+        self._no_changes: dict[str, NDArray[np.generic]] = {
+            EMBEDDING_FACTOR: np.ones((1, 1), np.float32),
+            EMBEDDING_SHIFT: np.zeros((1, num_columns), np.float32),
+        }
 
     def fill(self, slot: int, change: EmbeddingChange) -> None:
         self._changes[slot] = change
@@ -29,8 +34,7 @@ class EmbeddingSlots:
         changes = dict(self._changes)  # a thread may fill another slot meanwhile
         used = [] if slots is None else [slot for slot in np.unique(slots) if slot in changes]
         if slots is None or not used:
-            factor, shift = np.ones((1, 1), np.float32), np.zeros((1, self._num_columns))
-            return {EMBEDDING_FACTOR: factor, EMBEDDING_SHIFT: shift.astype(np.float32)}
+            return self._no_changes
         factors = np.ones((len(slots), self._num_columns), np.float32)
         shifts = np.zeros((len(slots), self._num_columns), np.float32)
         for slot in used:

@@ -76,21 +76,21 @@ class AdapterFiles:
 
         Raises ModelLoadError if a value is too large for bf16 or not finite.
         """
-        matrix, kinds = self._matrices[name], self._modules.get(name, {})
-        rank = self._ranks.get(name, 0)
+        matrix, rank = self._matrices[name], self._ranks.get(name, 0)
         scale = self._scale(name)
         a = np.zeros((0, matrix.num_columns), np.float32)
         b = np.zeros((matrix.num_rows, 0), np.float32)
         if rank:
             a, b = self._read(name, "a"), self._read(name, "b") * scale
+        b_bias = self._read_if_present(name, "b_bias")
         tokens_of = self._embedding_name if name == HEAD and self._is_tied_head_changed else name
         tokens = self._token_indices(tokens_of)
         tensors = MatrixTensors(
             a=a,
             b=b,
-            b_bias=self._read(name, "b_bias") * scale if "b_bias" in kinds else None,
-            magnitude=self._read(name, "magnitude") if "magnitude" in kinds else None,
-            bias=self._read(name, "bias") if "bias" in kinds else None,
+            b_bias=None if b_bias is None else b_bias * scale,
+            magnitude=self._read_if_present(name, "magnitude"),
+            bias=self._read_if_present(name, "bias"),
             tokens=tokens,
             token_rows=self._read(tokens_of, "tokens") if tokens else None,
         )
@@ -132,7 +132,7 @@ class AdapterFiles:
             MatrixTensors(
                 a=a,
                 b=b,
-                magnitude=self._read(name, "magnitude") if "magnitude" in kinds else None,
+                magnitude=self._read_if_present(name, "magnitude"),
                 tokens=tokens,
                 token_rows=self._read(name, "tokens") if tokens else None,
             ),
@@ -166,6 +166,9 @@ class AdapterFiles:
 
     def _read(self, name: str, kind: Kind) -> Floats:
         return _read_whole(self._modules[name][kind])
+
+    def _read_if_present(self, name: str, kind: Kind) -> Floats | None:
+        return self._read(name, kind) if kind in self._modules.get(name, {}) else None
 
     def _check_values(self, name: str, what: str, values: Floats | None) -> None:
         if values is not None and not (np.abs(values) <= _LARGEST).all():
@@ -250,7 +253,7 @@ class AdapterFiles:
     ) -> None:
         if kinds.keys() & {"a", "b", "embedding_a", "embedding_b"}:
             self._refuse(f"{name} has both LoRA and trained tokens, which PEFT does not define")
-        indices = self._config.token_indices(self._tensors.stored_names[name])
+        indices = self._token_indices(name)
         self._check_shape(kinds["tokens"], (len(indices), num_columns))
         if len(set(indices)) < len(indices) or any(index >= num_rows for index in indices):
             raise ModelLoadError(
@@ -273,27 +276,25 @@ class AdapterFiles:
         """Returns the rank of A and B of a module, 0 if it has none; checks their shapes."""
         kinds = self._modules[name]
         if name in self._matrices:
-            matrix, pair = self._matrices[name], ("a", "b")
+            matrix, a, b = self._matrices[name], kinds.get("a"), kinds.get("b")
             num_columns, num_rows = matrix.num_columns, matrix.num_rows
         elif name == self._embedding_name and self._shape.embedding is not None:
-            table, pair = self._shape.embedding, ("embedding_a", "embedding_b")
+            table, a, b = self._shape.embedding, kinds.get("embedding_a"), kinds.get("embedding_b")
             num_columns, num_rows = table.num_rows, table.num_columns
         else:
             return 0
-        present = [kind for kind in pair if kind in kinds]
         rank = 0
-        if present:
-            first = kinds.get(pair[0])  # type: ignore[call-overload]
-            if len(present) < 2:
-                self._refuse(f"{name} lacks lora_{'A' if first is None else 'B'}")
-            rank = first.shape[0] if first.shape else 0
-            self._check_shape(first, (rank, num_columns))
-            self._check_shape(kinds[pair[1]], (num_rows, rank))  # type: ignore[index]
+        if (a is None) != (b is None):
+            self._refuse(f"{name} lacks lora_{'A' if a is None else 'B'}")
+        if a is not None and b is not None:
+            rank = a.shape[0] if a.shape else 0
+            self._check_shape(a, (rank, num_columns))
+            self._check_shape(b, (num_rows, rank))
             self._check_completions(name, kinds)
         elif "magnitude" in kinds or "b_bias" in kinds:
             self._refuse(f"{name} lacks lora_A and lora_B")
         total = rank + (len(self._token_indices(name)) if name in self._matrices else 0)
-        least, largest = 1 if present else 0, self._shape.rank
+        least, largest = 0 if a is None else 1, self._shape.rank
         if not (least <= rank and total <= largest):
             self._refuse(f"{name} has rank {total}, must be from 1 to max_lora_rank, {largest}")
         return rank

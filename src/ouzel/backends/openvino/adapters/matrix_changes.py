@@ -26,7 +26,7 @@ class MatrixTensors:
     b: Floats  # [rows, rank]
     b_bias: Floats | None = None
     magnitude: Floats | None = None  # DoRA's m, [rows]
-    bias: Floats | None = None  # replaces the bias of the model
+    bias: Floats | None = None  # replaces the bias, which the model has, too
     tokens: tuple[int, ...] = ()  # rows that are replaced
     token_rows: Floats | None = None  # [tokens, columns]
 
@@ -68,7 +68,7 @@ def compute_change(matrix: AdaptedMatrix, tensors: MatrixTensors) -> MatrixChang
             whole = in_order(tensors.magnitude)[:, 0] / lengths
         b *= whole[:, None]
         factor = whole - np.float32(1)
-        if matrix.bias is not None or tensors.bias is not None:
+        if matrix.bias is not None:
             shift = bias - whole * base_bias
     elif tensors.bias is not None:
         shift = bias - base_bias

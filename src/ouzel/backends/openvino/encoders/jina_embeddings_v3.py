@@ -63,7 +63,6 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     shape = BertShape(
         hidden_size=size,
         num_heads=num_heads,
-        head_dim=size // num_heads,
         inner_size=config.size("intermediate_size"),
         num_layers=config.size("num_hidden_layers"),
         norm=norm,

@@ -56,8 +56,8 @@ def paged_attention(
     attend to each other, if the model has any.
     """
     two_way_tokens = empty(np.int32)
-    if graph.two_way_begins is not None and attends_two_ways:
-        two_way_tokens = ops.convert(ops.greater_equal(graph.two_way_begins, int32(0)), "i32")
+    if graph.two_way_tokens is not None and attends_two_ways:
+        two_way_tokens = graph.two_way_tokens
     arguments = [
         merge_heads(query),
         merge_heads(key),

@@ -69,8 +69,9 @@ class Builder:
         draft_head: DraftHead | None = None,
         adapters: AdapterLimits = NO_ADAPTERS,
         vector_head: VectorHead | None = None,
+        graph: PagedGraph | None = None,
     ) -> None:
-        """Begins a graph.
+        """Begins a graph, or adds to `graph`.
 
         With `images` the language model takes images; with `predicts` it has a layer that predicts
         further tokens, with `draft_head` an EAGLE-3 head; with `lends_parts` an assistant
@@ -83,7 +84,7 @@ class Builder:
         self._makes_vectors = False
         self.draft_rows = DraftRows(draft_head)
         keeps_rows = predicts or lends_parts or self.draft_rows.reads_last
-        self.graph = PagedGraph(keeps_rows=keeps_rows)
+        self.graph = graph or PagedGraph(keeps_rows=keeps_rows)
         self.predicts = predicts
         self.lends_parts = lends_parts
         self._draft_head = draft_head
@@ -111,9 +112,7 @@ class Builder:
 
     def with_weights(self, weights: Weights, plan: WeightPlan) -> "Builder":
         """Returns a builder that adds to the same graph, from other weights."""
-        builder = Builder(weights, plan)
-        builder.graph = self.graph
-        return builder
+        return Builder(weights, plan, graph=self.graph)
 
     def has(self, name: str) -> bool:
         """Tells whether the tensor exists; `name` has its `.weight`."""

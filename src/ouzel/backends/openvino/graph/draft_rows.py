@@ -41,8 +41,7 @@ class DraftRows:
         if not self.reads_last:
             return rows
         self.note_input(rows, num_layers)
-        graph.keeps_rows = False
-        return graph.sample_rows(rows)
+        return graph.sample_kept_rows(rows)
 
     def in_order(self) -> Sequence[Node]:
         """Returns the rows in the order of the head's layers."""

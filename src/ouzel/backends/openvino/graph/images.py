@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ouzel.backends.openvino.graph.attention import TWO_WAY_BEGINS
-from ouzel.backends.openvino.graph.nodes import Node, gather, integers
+from ouzel.backends.openvino.graph.nodes import Node, gather, int32, integers
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.library import ops, ov
 
@@ -38,7 +38,8 @@ class ImageInputs:
             "image_features", [1 + len(shape.deep_layers), -1, hidden_size], ov.Type.f32
         )
         if shape.attends_to_whole_images or shape.attends_to_whole_prompts:
-            graph.two_way_begins = graph.input(TWO_WAY_BEGINS, [-1], ov.Type.i32)
+            begins = graph.input(TWO_WAY_BEGINS, [-1], ov.Type.i32)
+            graph.two_way_tokens = ops.convert(ops.greater_equal(begins, int32(0)), "i32")
 
     def embed(self, rows: Node) -> Node:
         """Puts the features into the embeddings [T, hidden_size], without scaling."""

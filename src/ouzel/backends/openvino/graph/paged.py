@@ -47,12 +47,12 @@ class PagedGraph:
     def __init__(self, *, keeps_rows: bool = False) -> None:
         """With `keeps_rows` the graph computes all rows to the end, not only the sampled rows."""
         self.parameters: list[Node] = []
-        self.keeps_rows = keeps_rows  # True: `sample_rows` keeps all rows
+        self._keeps_rows = keeps_rows  # True: `sample_rows` keeps all rows
         self.has_sampled = False  # True: operations added from now on take the sampled rows only
         self._outputs: dict[str, Node] = {}
         self._constants = Constants()
         self.arrays = self._constants.arrays  # these must outlive the compiled model
-        self.two_way_begins: Node | None = None  # [T] as in ForwardBatch; None: all are causal
+        self.two_way_tokens: Node | None = None  # [T]: 1 for tokens that attend to later ones, or 0
         self.token_ids = self.input("input_ids", [-1], ov.Type.i64)
         self._sampled_rows = self.input("sampled_rows", [-1], ov.Type.i64)
         self.paging = [self.input(name, [-1], ov.Type.i32) for name in _PAGING]
@@ -138,7 +138,7 @@ class PagedGraph:
 
         Of a product by a matrix it gathers the rows before the product.
         """
-        if self.keeps_rows:
+        if self._keeps_rows:
             return rows
         self.has_sampled = True
         node = get_output(rows).get_node()
@@ -148,6 +148,11 @@ class PagedGraph:
             return gather(rows, self._sampled_rows)
         rows, matrix = (node.input_value(index) for index in range(2))
         return ops.matmul(gather(rows, self._sampled_rows), matrix, **node.get_attributes())
+
+    def sample_kept_rows(self, rows: Node) -> Node:
+        """Gathers the rows whose logits are needed, and lets `sample_rows` do so from now on."""
+        self._keeps_rows = False
+        return self.sample_rows(rows)
 
     def finish(self, rows: Node, name: str = "logits") -> ov.Model:
         """Returns the finished graph, with `rows` as its first output."""

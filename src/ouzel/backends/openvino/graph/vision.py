@@ -6,6 +6,8 @@ last part gives the features, and any part may give further features, which ente
 the language model.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -72,23 +74,21 @@ class VisionBuilder:
         )
         return self._constants.product(rows, self._weights.matrix(spec, self._width))
 
-    def linear_rows(
-        self, rows: Node, name: str, shape: tuple[int, int], part: tuple[int, int]
-    ) -> Node:
-        """Multiplies the rows by the transpose of the rows `part` of a matrix of this shape, and
-        adds the same part of its bias.
+    def square_linears(self, inputs: Sequence[Node], name: str, size: int) -> list[Node]:
+        """Multiplies each of the inputs by the transpose of a matrix [size, size] of its own, and
+        adds a bias.
 
-        The tensors have names without dots: `in_proj_weight` and `in_proj_bias`.
+        One tensor has the matrices below each other, in the order of the inputs. The tensors have
+        names without dots: `in_proj_weight` and `in_proj_bias`.
         """
-        begin, end = part
-        spec = MatrixSpec(
-            (Tensor(name + "_weight", shape),),
-            (end - begin, shape[1]),
-            row_order=tuple(range(begin, end)),
-            row_unit=shape[0],
-        )
-        bias = self.array(name + "_bias", shape[0])[begin:end]
-        return self._constants.product(rows, self._weights.matrix(spec, self._width), bias)
+        shape = (len(inputs) * size, size)
+        spec = MatrixSpec((Tensor(name + "_weight", shape),), shape)
+        matrix = self._weights.matrix(spec, self._width)
+        bias = self.array(name + "_bias", shape[0])
+        return [
+            self._constants.product(rows, matrix.rows(begin, begin + size), bias[begin:][:size])
+            for rows, begin in zip(inputs, range(0, shape[0], size), strict=True)
+        ]
 
     def patches(self, rows: Node, name: str, shape: tuple[int, ...], *, has_bias: bool) -> Node:
         """Multiplies flat patches by the kernel [num_rows, *...] of a convolution whose stride is

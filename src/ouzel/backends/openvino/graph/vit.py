@@ -30,7 +30,7 @@ from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import EngineFailed, ModelLoadError
 from ouzel.types.engine_request import ImageInput
 
-ROWS_PER_PASS = 1024  # rows of several small tiles in one pass; a large tile has a pass to itself
+_ROWS_PER_PASS = 1024  # rows of several small tiles in one pass; a large tile has a pass to itself
 TOWER = "vision_tower."
 # Tensors of checkpoints that no language model uses: the norm and the head after the last layer,
 # and constants.
@@ -195,7 +195,7 @@ def tile_passes(shape: VitShape) -> Passes:
 def few_tiles(
     pixels: NDArray[np.float32], tile_size: int, num_rows: int
 ) -> list[NDArray[np.float32]]:
-    """Divides the tiles, each of `num_rows` rows, into passes.
+    """Divides tiles of pixels like `divide_tiles`.
 
     Raises EngineFailed if the tiles have another size than config.json says.
     """
@@ -205,8 +205,13 @@ def few_tiles(
             f"tiles must have the image_size {tile_size} of config.json, the image processor made "
             f"{height}x{width}"
         )
-    num_tiles = max(1, ROWS_PER_PASS // num_rows)
-    return [pixels[first : first + num_tiles] for first in range(0, len(pixels), num_tiles)]
+    return divide_tiles(pixels, num_rows)
+
+
+def divide_tiles(tiles: NDArray[np.float32], num_rows: int) -> list[NDArray[np.float32]]:
+    """Divides tiles, each of `num_rows` rows, into passes of as many tiles as their rows allow."""
+    num_tiles = max(1, _ROWS_PER_PASS // num_rows)
+    return [tiles[first : first + num_tiles] for first in range(0, len(tiles), num_tiles)]
 
 
 def tile_patches(pixels: NDArray[np.float32], shape: VitShape) -> NDArray[np.float32]:

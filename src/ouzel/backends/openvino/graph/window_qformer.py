@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
 from ouzel.backends.openvino.graph.nodes import Node, integers, part
 from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.pixel_shuffle import squares
 from ouzel.backends.openvino.graph.vision import (
     VisionBuilder,
     attend,
@@ -152,19 +153,16 @@ def project_windows(
 def thin_out(rows: Node, shape: WindowQFormer, corner: int | None) -> Node:
     """Returns one row for each square of 2x2 patches of a tile."""
     half = shape.side // STRIDE
-    squares = ops.reshape(rows, integers(-1, half, STRIDE, half, STRIDE, shape.hidden_size), False)
+    cut = ops.reshape(rows, integers(-1, half, STRIDE, half, STRIDE, shape.hidden_size), False)
     if corner is None:
-        return ops.reduce_mean(squares, integers(2, 4), False)
+        return ops.reduce_mean(cut, integers(2, 4), False)
     down, across = divmod(corner, STRIDE)
-    return part(part(squares, down, down + 1, 2), across, across + 1, 4)
+    return part(part(cut, down, down + 1, 2), across, across + 1, 4)
 
 
 def cut_windows(rows: Node, side: int, window: int, size: int) -> Node:
     """Turns tiles of `side` by `side` rows into [tiles * windows, rows of a window, size]."""
-    num = side // window
-    cut = ops.reshape(rows, integers(-1, num, window, num, window, size), False)
-    cut = ops.transpose(cut, integers(0, 1, 3, 2, 4, 5))
-    return ops.reshape(cut, integers(-1, window**2, size), False)
+    return ops.reshape(squares(rows, side, window, size), integers(-1, window**2, size), False)
 
 
 def join_windows(rows: Node, shape: WindowQFormer) -> Node:

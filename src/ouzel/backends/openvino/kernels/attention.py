@@ -53,7 +53,7 @@ class _Heads:
     scale: float
     softcap: float  # 0: no soft cap
     window: int  # tokens; 0: all
-    two_way_begins: Node | None  # None: no token attends to later ones
+    has_two_way_tokens: bool  # True: some tokens may attend to later ones
 
 
 def replace_attention(graph: ov.Model, cache_type: ov.Type) -> None:
@@ -74,7 +74,7 @@ def replace_attention(graph: ov.Model, cache_type: ov.Type) -> None:
             and len({(each.num_kv_heads, each.size) for each in found}) == 1
         ):
             for node, heads in zip(nodes, found, strict=True):
-                _replace(node, heads, cache_type)
+                _replace(graph, node, heads, cache_type)
 
 
 def attends_everywhere(graph: ov.Model) -> bool:
@@ -124,7 +124,6 @@ def _read_heads(node: Node) -> _Heads | None:
     )
     if size != value_size or size % _LINE or size > _MOST_CHANNELS:
         return None
-    two_way_tokens = node.input_value(_TWO_WAY_TOKENS).get_node()
     return _Heads(
         num_heads=columns.get_length() // size,
         num_kv_heads=num_kv_heads,
@@ -132,16 +131,8 @@ def _read_heads(node: Node) -> _Heads | None:
         scale=scale,
         softcap=read_softcap_note(node),
         window=int(window),
-        two_way_begins=None if _is_absent(two_way_tokens) else _find_begins(two_way_tokens),
+        has_two_way_tokens=not _is_absent(node.input_value(_TWO_WAY_TOKENS).get_node()),
     )
-
-
-def _find_begins(two_way_tokens: Node) -> Node:
-    """Returns the input of the graph that graph/attention.py turns into the runtime's flags."""
-    is_two_way = two_way_tokens.input_value(0).get_node()
-    begins = is_two_way.input_value(0).get_node()
-    assert begins.get_friendly_name() == TWO_WAY_BEGINS
-    return begins
 
 
 def _is_absent(node: Node) -> bool:
@@ -149,7 +140,7 @@ def _is_absent(node: Node) -> bool:
     return node.get_type_name() == "Constant" and not np.any(node.get_data())
 
 
-def _replace(node: Node, heads: _Heads, cache_type: ov.Type) -> None:
+def _replace(graph: ov.Model, node: Node, heads: _Heads, cache_type: ov.Type) -> None:
     token_sizes = {F16_CACHE: 2 * heads.size, U8_CACHE: heads.size // _LINE * 35}
     token_size = token_sizes.get(cache_type, heads.size)
     for index in _CACHES:
@@ -164,8 +155,8 @@ def _replace(node: Node, heads: _Heads, cache_type: ov.Type) -> None:
     has_sinks = math.prod(sinks.get_shape()) > 0
     if has_sinks:
         inputs.append(ops.reshape(sinks, integers(-1), False).output(0))
-    if heads.two_way_begins is not None:
-        inputs.append(heads.two_way_begins.output(0))
+    if heads.has_two_way_tokens:
+        inputs.append(graph.input(TWO_WAY_BEGINS))
     attributes = {
         "num_heads": heads.num_heads,
         "num_kv_heads": heads.num_kv_heads,
@@ -174,7 +165,7 @@ def _replace(node: Node, heads: _Heads, cache_type: ov.Type) -> None:
         "softcap": heads.softcap,
         "window": heads.window,
         "has_sinks": has_sinks,
-        "has_two_way_tokens": heads.two_way_begins is not None,
+        "has_two_way_tokens": heads.has_two_way_tokens,
         "writes_cache": bool(node.get_attributes().get("write_kv_cache", True)),
     }
     put_in_place(node.output(0), make_operation(ATTENTION, inputs, attributes).output(0))

@@ -23,10 +23,10 @@ from ouzel.backends.openvino.graph.patches import (
 from ouzel.backends.openvino.graph.resized_positions import add_positions, position_inputs
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import (
-    ROWS_PER_PASS,
     TOWER,
     VitShape,
     build_layers,
+    divide_tiles,
     square_side,
 )
 from ouzel.backends.openvino.library import ops, ov
@@ -96,10 +96,7 @@ def projected(b: VisionBuilder, rows: Node, size: int, config: HfConfig) -> Node
 
 
 def make_passes(shape: VitShape, factor: int) -> Passes:
-    """Returns the function that makes the graph's inputs for a piece, which is tiles of one size.
-
-    A pass takes as many of the tiles as their patches allow.
-    """
+    """Returns the function that makes the inputs of a piece: tiles of one size."""
     unit = shape.patch_size * factor
 
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
@@ -107,10 +104,6 @@ def make_passes(shape: VitShape, factor: int) -> Passes:
         positions = position_inputs(rows, columns, shape.side, factor, is_antialiased=True)
         grids = colours_side_by_side(patch_grids(pixels, shape.patch_size))
         patches = np.stack([merged_order(grid, factor) for grid in grids])
-        step = max(1, ROWS_PER_PASS // (rows * columns))
-        return [
-            {"patches": patches[first : first + step], **positions}
-            for first in range(0, len(patches), step)
-        ]
+        return [{"patches": each, **positions} for each in divide_tiles(patches, rows * columns)]
 
     return passes

@@ -25,7 +25,7 @@ from ouzel.backends.openvino.graph.vision import (
     merge_batch_heads,
     split_batch_heads,
 )
-from ouzel.backends.openvino.graph.vit import ROWS_PER_PASS, VitShape, build_layers
+from ouzel.backends.openvino.graph.vit import VitShape, build_layers, divide_tiles
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, Passes, VisionModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -88,17 +88,8 @@ def gathered(b: VisionBuilder, rows: Node, width: int, shape: ResamplerShape) ->
     queries = b.constant(b.array(RESAMPLER + "query", shape.num_queries, size))
     queries = ops.unsqueeze(b.norm(queries, RESAMPLER + "ln_q", size, NORM), integers(0))
     heads = (
-        split_batch_heads(
-            b.linear_rows(
-                each,
-                RESAMPLER + "attn.in_proj",
-                (3 * size, size),
-                (number * size, (number + 1) * size),
-            ),
-            num_heads,
-            HEAD_DIM,
-        )
-        for number, each in enumerate((queries, keys, values))
+        split_batch_heads(each, num_heads, HEAD_DIM)
+        for each in b.square_linears((queries, keys, values), RESAMPLER + "attn.in_proj", size)
     )
     mixed = merge_batch_heads(attend(*heads))
     mixed = b.linear(mixed, RESAMPLER + "attn.out_proj", size, size)
@@ -117,11 +108,7 @@ def make_passes(shape: VitShape, size: int) -> Passes:
             ANGLES: waves(rows, columns, size),
         }
         patches = patch_grids(pixels, shape.patch_size).reshape(len(pixels), rows * columns, -1)
-        step = max(1, ROWS_PER_PASS // (rows * columns))
-        return [
-            {"patches": patches[first : first + step], **common}
-            for first in range(0, len(patches), step)
-        ]
+        return [{"patches": each, **common} for each in divide_tiles(patches, rows * columns)]
 
     return passes
 

@@ -20,11 +20,11 @@ from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.patches import count_patches, merged_order, patch_grids
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import (
-    ROWS_PER_PASS,
     TOWER,
     VitShape,
     attention,
     build_layer,
+    divide_tiles,
 )
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.vision_model import Inputs, Passes, VisionModel
@@ -133,11 +133,7 @@ def make_passes(shape: VitShape, unit: int) -> Passes:
         places = nested_order(nearest_places(rows, columns, shape.side), unit)
         grids = patch_grids(pixels, shape.patch_size)
         patches = np.stack([nested_order(grid, unit) for grid in grids])
-        step = max(1, ROWS_PER_PASS // (rows * columns))
-        return [
-            {"patches": patches[first : first + step], INPUT: places}
-            for first in range(0, len(patches), step)
-        ]
+        return [{"patches": each, INPUT: places} for each in divide_tiles(patches, rows * columns)]
 
     return passes
 

@@ -81,7 +81,7 @@ def refuse_another_head(tensors: Tensors, used: AbstractSet[str], embedding: Ten
     """
     if HEAD in used or HEAD not in tensors.names():
         return
-    if not _are_same(tensors, embedding.name, HEAD, embedding.shape):
+    if not are_same((tensors, embedding), (tensors, Tensor(HEAD, embedding.shape))):
         raise ModelLoadError(
             f"config.json ties embedding and head, but the checkpoint has a tensor {HEAD} that is "
             f"not the same as {embedding.name}; set tie_word_embeddings to false to use both"
@@ -99,16 +99,20 @@ def refuse_other_copies(
     originals = {"embed_tokens": EMBEDDING, "shared_head.head": HEAD if HEAD in used else EMBEDDING}
     for name in sorted(tensors.names()):
         copy = _COPY.search(name) if _predicts_further(config, name) else None
-        if copy is not None and not _are_same(tensors, originals[copy[1]], name, shape):
+        if copy is None:
+            continue
+        original = Tensor(originals[copy[1]], shape)
+        if not are_same((tensors, original), (tensors, Tensor(name, shape))):
             raise ModelLoadError(
-                f"mtp: tensor {name} must be the same as {originals[copy[1]]}, which the model "
+                f"mtp: tensor {name} must be the same as {original.name}, which the model "
                 "uses in its place"
             )
 
 
-def _are_same(tensors: Tensors, one: str, other: str, shape: tuple[int, ...]) -> bool:
+def are_same(one: tuple[Tensors, Tensor], other: tuple[Tensors, Tensor]) -> bool:
+    """Tells whether two tensors of one shape, each of its checkpoint, have the same values."""
     rows, other_rows = (
-        chain.from_iterable(tensors.rows(Tensor(name, shape))) for name in (one, other)
+        chain.from_iterable(tensors.rows(tensor)) for tensors, tensor in (one, other)
     )
     return all(map(np.array_equal, rows, other_rows))
 
