@@ -14,9 +14,13 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.assistants.attachment import attach_assistant, measure_assistant
+from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config import EngineConfig, ModelConfig
+from ouzel.config.weights import read_weights
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.flat_batch import build_flat_batch
@@ -306,6 +310,20 @@ def test_an_assistant_of_another_model_is_refused(cache_dir: Path) -> None:
     with pytest.raises(ModelLoadError, match="draft_model: an assistant needs the hidden rows"):
         ir = GOLDEN.parent / "optimum_ir" / "mistral-int8"
         load(ir, assistant, cache_dir, weights="auto")
+
+
+def test_an_assistant_with_another_kind_of_layers_is_refused() -> None:
+    plan, name = read_weights("f32"), "gemma4-shared"
+    config = read_hf_config(GOLDEN / name)
+    model, _ = measure_checkpoint(GOLDEN / name, config, plan, lends_parts=True)
+    assert model.lent is not None
+    full = {"full_attention": model.lent.caches["full_attention"]}
+    assistant, _ = measure_assistant(ASSISTANTS / name, plan)
+    with pytest.raises(
+        ModelLoadError,
+        match="draft_model: layers must be of the model's kinds full_attention, found sliding_att",
+    ):
+        attach_assistant(replace(model, lent=replace(model.lent, caches=full)), assistant)
 
 
 @pytest.mark.parametrize(

@@ -71,13 +71,22 @@ def attach_assistant(model: LanguageModel, assistant: LanguageModel) -> Language
 
 
 def rename_caches(graph: ov.Model, lent: LentParts) -> None:
-    """Names the caches, which have names of kinds of layers, like the model's caches."""
+    """Names the caches, which have names of kinds of layers, like the model's caches.
+
+    Raises ModelLoadError if the model has no such cache.
+    """
+    renamed = {str(cache.layer) for cache in lent.caches.values()}
     for node in attentions(graph):
         facts = node.get_rt_info()
         parameters = [node.input_value(index).get_node() for index in _CACHES]
         kind = parameters[0].get_friendly_name().partition(".")[2]
-        if kind not in lent.caches:  # renamed already, or unknown
+        if kind in renamed:  # by an earlier layer of the kind
             continue
+        if kind not in lent.caches:
+            raise ModelLoadError(
+                f"draft_model: layers must be of the model's kinds {', '.join(lent.caches)}, "
+                f"found {kind}"
+            )
         cache = lent.caches[kind]
         found = (facts["num_k_heads"].astype(int), facts["k_head_size"].astype(int))
         if found != (cache.num_kv_heads, cache.head_dim):
