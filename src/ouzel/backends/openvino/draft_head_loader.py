@@ -55,16 +55,19 @@ _EMBEDDING = "embed_tokens.weight"
 
 @dataclass(frozen=True)
 class LoadedDraftHead:
-    """A head with its weights, and the file that holds them."""
+    """A head with its weights."""
 
     parts: DraftHeadParts
-    mapping: mmap.mmap | None
+    mappings: tuple[mmap.mmap, ...] = ()  # the file that holds the weights
+    unmapped_bytes: int = 0  # the bytes of the weights if no file holds them
 
     def join(self, model: LanguageModel) -> LanguageModel:
-        """Returns a model that was built with the head, with the file of the head's weights."""
-        if self.mapping is None or not model.mappings:
-            return model
-        return replace(model, mappings=(*model.mappings, self.mapping))
+        """Returns a model that was built with the head, with the file or bytes of the head."""
+        return replace(
+            model,
+            mappings=model.mappings + self.mappings,
+            unmapped_bytes=model.unmapped_bytes + self.unmapped_bytes,
+        )
 
 
 def load_draft_head(model: ModelConfig, config: HfConfig, *, packs: bool) -> LoadedDraftHead | None:
@@ -214,13 +217,14 @@ def _load_entry(entry: Path, source: _Source, plan: WeightPlan) -> LoadedDraftHe
     except (OSError, ValueError, KeyError, TypeError) as error:
         discard_entry(entry, f"it is broken: {error!r}")
         return None
-    return LoadedDraftHead(parts, weights.mapping)
+    return LoadedDraftHead(parts, mappings=(weights.mapping,))
 
 
 def _make_entry(entry: Path, source: _Source, plan: WeightPlan, *, packs: bool) -> LoadedDraftHead:
     """Compresses the weights and stores them; keeps them in memory if they cannot be stored."""
     tensors = source.open()
-    _measure(source, tensors, plan, packs=packs)  # refuses wrong tensors before the compression
+    # refuses wrong tensors before the compression
+    _, measured = _measure(source, tensors, plan, packs=packs)
     num_bytes = sum(file.stat().st_size for file in source.stored.files)
     loaded = None
     try:
@@ -234,7 +238,8 @@ def _make_entry(entry: Path, source: _Source, plan: WeightPlan, *, packs: bool) 
     if loaded is not None:
         return loaded
     weights = CompressedWeights(tensors, MemoryWriter(), recompress=plan.recompress, packs=packs)
-    return LoadedDraftHead(source.parts(weights, plan, entry.name), None)
+    parts = source.parts(weights, plan, entry.name)
+    return LoadedDraftHead(parts, unmapped_bytes=measured.bytes_by_encoding.total())
 
 
 def _measure(

@@ -78,6 +78,10 @@ class CheckpointBuilder:
         hint_at_calibration(self.plan, weights.index)
         return model
 
+    def join_draft_head(self, model: LanguageModel) -> LanguageModel:
+        """Returns the model with the file or bytes of its draft head, if it has one."""
+        return model if self.draft_head is None else self.draft_head.join(model)
+
     def _build(self, weights: Weights, index: Mapping[str, Any]) -> LanguageModel:
         """Builds the model; `index` is the index of the weights, complete after the build."""
         model = build_model(
@@ -161,10 +165,11 @@ def load_checkpoint(
         logger.warning("compressed weights cannot be stored in %s: %s", entry.parent, error)
     if cached is not None:
         return replace(cached, is_entry_new=True)
-    weights = CompressedWeights(tensors, MemoryWriter(), recompress=plan.recompress, packs=packs)
+    memory = MemoryWriter()
+    weights = CompressedWeights(tensors, memory, recompress=plan.recompress, packs=packs)
     model = builder.build_from_files(weights, tensors, summary)
     log_widths(stored, plan, weights.index)
-    return model
+    return builder.join_draft_head(replace(model, unmapped_bytes=memory.num_bytes))
 
 
 def find_entry(
@@ -331,4 +336,4 @@ def load_cached(entry: Path, builder: CheckpointBuilder) -> LanguageModel | None
         discard_entry(entry, f"it is broken: {error!r}")
         return None
     model = replace(model, mappings=(weights.mapping,), cache_entry=entry, identity=entry.name)
-    return model if builder.draft_head is None else builder.draft_head.join(model)
+    return builder.join_draft_head(model)

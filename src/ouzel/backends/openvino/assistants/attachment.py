@@ -67,6 +67,7 @@ def attach_assistant(model: LanguageModel, assistant: LanguageModel) -> Language
         prediction=prediction,
         arrays=model.arrays + assistant.arrays,
         mappings=model.mappings + assistant.mappings,
+        unmapped_bytes=model.unmapped_bytes + assistant.unmapped_bytes,
     )
 
 
