@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.drafts import names_draft_head
 from ouzel.backends.openvino.graph.draft_head import PREFIXES, DraftHeadParts
 from ouzel.backends.openvino.graph.draft_head_shape import read_draft_head_shape
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -39,7 +40,7 @@ from ouzel.backends.openvino.weights.source import (
     Weights,
 )
 from ouzel.backends.openvino.weights.stored import StoredWeights, find_weights
-from ouzel.checkpoint.draft_head import is_draft_head, read_draft_head_config
+from ouzel.checkpoint.draft_head import read_draft_head_config
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config import ModelConfig
 from ouzel.config.weights import WeightPlan
@@ -104,10 +105,6 @@ def measure_draft_head(
         return None
     source = _Source(Path(model.draft_model), Path(model.model), config)
     return _measure(source, source.open(), source.plan(model.weight_plan), packs=packs)
-
-
-def names_draft_head(model: ModelConfig) -> bool:
-    return bool(model.draft_model) and is_draft_head(Path(model.draft_model))
 
 
 class _Source:

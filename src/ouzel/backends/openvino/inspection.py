@@ -28,6 +28,7 @@ from ouzel.backends.openvino.compilation import (
     precision_name,
 )
 from ouzel.backends.openvino.draft_head_loader import measure_draft_head
+from ouzel.backends.openvino.drafts import names_assistant
 from ouzel.backends.openvino.encoding import (
     encoder_loader,
     find_max_text_len,
@@ -54,7 +55,6 @@ from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import calibrated_index, sizes_in_entry
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.width_report import read_matrices, report_widths
-from ouzel.checkpoint.assistants import is_assistant
 from ouzel.checkpoint.draft_head import refuse_ir_of_draft_head
 from ouzel.checkpoint.draft_tokens import refuse_other_tokens
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
@@ -225,9 +225,8 @@ def measure_model(
 
     Raises ModelLoadError.
     """
-    has_assistant = bool(model.draft_model) and is_assistant(Path(model.draft_model))
     if is_ir_directory(directory):
-        refuse_options(model, has_assistant=has_assistant)
+        refuse_options(model)
         language_model = load_ir(core, directory, config)
         return _MeasuredModel(
             language_model=language_model,
@@ -235,6 +234,7 @@ def measure_model(
             draft=inspect_draft_model(model, engine) if model.draft_model else None,
             is_ir=True,
         )
+    has_assistant = names_assistant(model)
     head, packs = vector_head(config, directory, model), uses_kernels(engine)
     entry = find_entry(directory, config, model, head, packs=packs)
     drafting = measure_draft_head(model, config, packs=packs)

@@ -8,7 +8,8 @@ from typing import Any
 
 from ouzel.backends.openvino.adapters.adapter_options import num_adapters
 from ouzel.backends.openvino.checkpoint_graph import build_model, check_use
-from ouzel.backends.openvino.draft_head_loader import LoadedDraftHead, names_draft_head
+from ouzel.backends.openvino.draft_head_loader import LoadedDraftHead
+from ouzel.backends.openvino.drafts import names_assistant, names_draft_head
 from ouzel.backends.openvino.graph.adapter_shape import NO_ADAPTERS, AdapterLimits
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
@@ -237,11 +238,11 @@ def log_widths(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]
         logger.info("--weights %s: %s", plan, report)
 
 
-def refuse_options(model: ModelConfig, *, has_assistant: bool = False) -> None:
+def refuse_options(model: ModelConfig) -> None:
     """Raises ModelLoadError for an option that only a checkpoint can have, and not an IR."""
     if model.mtp:
         raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
-    if has_assistant:
+    if names_assistant(model):
         raise ModelLoadError(
             "draft_model: an assistant needs the hidden rows of its model, which an OpenVINO IR "
             "does not give"
