@@ -263,6 +263,10 @@ def test_a_draft_that_a_server_refuses_is_refused(
     shutil.copy(MODEL_DIRECTORY / "tokenizer.json", recurrent)
     encoder = Path(shutil.copytree(GOLDEN.parent / "golden_sentences" / "minilm", tmp_path / "e"))
     shutil.copy(MODEL_DIRECTORY / "tokenizer.json", encoder)
+    two_way = Path(
+        shutil.copytree(GOLDEN.parent / "golden_vision" / "paligemma", tmp_path / "two_way")
+    )
+    shutil.copy(MODEL_DIRECTORY / "tokenizer.json", two_way)
     for model, draft, message in (
         (GOLDEN / "llama", ASSISTANTS / "gemma4", "an assistant drafts for a Gemma 4 only"),
         (GOLDEN / "gemma4-unified", ASSISTANTS / "gemma4", "draft_model: "),
@@ -271,6 +275,7 @@ def test_a_draft_that_a_server_refuses_is_refused(
         (MODEL_DIRECTORY, tmp_path / "nowhere", "there is no directory or GGUF file"),
         (MODEL_DIRECTORY, recurrent, "draft_model: must have no recurrent layers"),
         (MODEL_DIRECTORY, encoder, "draft_model: must have tokens as its output, given a bert"),
+        (MODEL_DIRECTORY, two_way, "must not have tokens of a prompt that see later ones"),
         (MODEL_DIRECTORY, GOLDEN / "llama", "llama/tokenizer.json"),
     ):
         assert main(["inspect", str(model), "--draft-model", str(draft)]) == 1, draft

@@ -28,7 +28,11 @@ from ouzel.backends.openvino.compilation import (
     precision_name,
 )
 from ouzel.backends.openvino.draft_head_loader import measure_draft_head
-from ouzel.backends.openvino.drafts import names_assistant
+from ouzel.backends.openvino.drafts import (
+    names_assistant,
+    refuse_draft_files,
+    refuse_unfit_draft,
+)
 from ouzel.backends.openvino.encoding import (
     encoder_loader,
     find_max_text_len,
@@ -55,13 +59,10 @@ from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import calibrated_index, sizes_in_entry
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.width_report import read_matrices, report_widths
-from ouzel.checkpoint.draft_head import refuse_ir_of_draft_head
-from ouzel.checkpoint.draft_tokens import refuse_other_tokens
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.checkpoint.lone_drafts import refuse_lone_draft
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.errors import ModelLoadError
 from ouzel.machine.free_memory import available_bytes
 from ouzel.pooling import Task, VectorForm
 
@@ -116,6 +117,7 @@ class Inspection:
     # two tokens.
     vector_size: int
     forms: tuple[VectorForm, ...] = ("text",)  # forms of vectors that the model makes
+    attends_to_whole_prompts: bool = False  # tokens of a prompt see later ones
     draft: InspectedDraft | None = None
 
     @property
@@ -214,6 +216,7 @@ def inspect_model(
         state_slot_bytes=slots.slot_bytes,
         task=find_task(config, directory, model.task),
         vector_size=vector_size(language_model),
+        attends_to_whole_prompts=language_model.attends_to_whole_prompts,
         draft=draft,
     )
 
@@ -273,16 +276,10 @@ def inspect_draft_model(model: ModelConfig, engine: EngineConfig) -> InspectedDr
 
     Its weights are loaded after the model's cache is planned: they do not make that cache smaller.
     """
-    directory = Path(model.draft_model)
-    if not directory.is_dir():
-        raise ModelLoadError(f"draft_model: {directory} is not a directory")
-    refuse_ir_of_draft_head(directory)
-    refuse_other_tokens(Path(model.model), directory)
+    refuse_draft_files(model)
     engine = msgspec.structs.replace(engine, deterministic=False)
     found = inspect_model(model.make_draft_config(), engine, free_bytes=_ENDLESS_BYTES)
-    if found.task != "generate" or found.num_state_slots:
-        needed = "no recurrent layers" if found.num_state_slots else "tokens as its output"
-        raise ModelLoadError(f"draft_model: must have {needed}, given a {found.model_type}")
+    refuse_unfit_draft(found)
     return InspectedDraft(
         kind="draft model",
         weights=found.weights,
