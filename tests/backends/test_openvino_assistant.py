@@ -330,7 +330,9 @@ def test_an_assistant_with_another_kind_of_layers_is_refused() -> None:
     ("values", "message"),
     [
         ({"hidden_size_per_layer_input": 8}, "hidden_size_per_layer_input 8 is not supported"),
-        ({"enable_moe_block": True}, "enable_moe_block true is not supported"),
+        ({"enable_moe_block": True}, r"^draft_model: .*enable_moe_block true is not supported"),
+        ({"hidden_size": 0}, r"^draft_model: config\.json: text_config: hidden_size must be a pos"),
+        ({"layer_types": ["a", "b", "c"]}, r"^draft_model: config\.json: text_config: layer_types"),
         ({"use_double_wide_mlp": True}, "use_double_wide_mlp true is not supported"),
         ({"num_kv_shared_layers": 2}, "num_kv_shared_layers 2 is not supported; supported: 3, all"),
     ],
@@ -346,11 +348,17 @@ def test_a_decoder_with_keys_of_its_own_is_refused(
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"num_centroids": 7}, "num_centroids 7 is not supported; supported: a divisor of"),
+        (
+            {"num_centroids": 7},
+            "draft_model: .*num_centroids 7 is not supported; supported: a divisor of",
+        ),
         ({"centroid_intermediate_top_k": 17}, "17 is not supported; supported: at most num_cent"),
         ({"backbone_hidden_size": 33}, "pre_projection"),
-        ({"text_config": None}, "text_config is missing"),
-        ({"tie_word_embeddings": False}, "tie_word_embeddings false is not supported"),
+        ({"text_config": None}, r"^draft_model: config\.json: text_config is missing"),
+        (
+            {"tie_word_embeddings": False},
+            r"^draft_model: config\.json: tie_word_embeddings false is not supported",
+        ),
     ],
 )
 def test_unsupported_values_are_refused(

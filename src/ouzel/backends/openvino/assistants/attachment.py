@@ -10,6 +10,7 @@ from ouzel.backends.openvino.language_model import LanguageModel, LentParts, Pre
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.checkpoint.draft_head import DRAFT_CONFIG
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
@@ -22,7 +23,7 @@ def load_assistant(
     directory: Path, plan: WeightPlan, cache_dir: str, *, packs: bool = False
 ) -> LanguageModel:
     """Loads the assistant, whose graph cannot run alone. Raises ModelLoadError."""
-    config = read_assistant_config(read_hf_config(directory))
+    config = read_assistant_config(read_hf_config(directory, DRAFT_CONFIG))
     return load_checkpoint(directory, config, plan, cache_dir, build, packs=packs)
 
 
@@ -33,7 +34,7 @@ def measure_assistant(
 
     Raises ModelLoadError.
     """
-    config = read_assistant_config(read_hf_config(directory))
+    config = read_assistant_config(read_hf_config(directory, DRAFT_CONFIG))
     return measure_checkpoint(directory, config, plan, build, packs=packs)
 
 
