@@ -82,7 +82,7 @@ def rename_caches(graph: ov.Model, lent: LentParts) -> None:
         facts = node.get_rt_info()
         parameters = [node.input_value(index).get_node() for index in _CACHES]
         kind = parameters[0].get_friendly_name().partition(".")[2]
-        if kind in renamed:  # by an earlier layer of the kind
+        if kind in renamed:  # an earlier layer of the kind reads the same cache
             continue
         if kind not in lent.caches:
             raise ModelLoadError(
