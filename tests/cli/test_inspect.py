@@ -41,6 +41,7 @@ ENGINES = {
     "directory",
     [
         GOLDEN / "qwen3_5",
+        GOLDEN / "gemma4-shared",  # layers read the caches of other layers
         IRS[0],
         *release_only(
             "further models served as they were inspected",

@@ -354,18 +354,18 @@ def make_smallest_graph() -> ov.Model:
 
 
 def make_attention_model(model: LanguageModel) -> LanguageModel:
-    """Returns a model with nothing but the attention operations of `model`.
+    """Returns a model with nothing but one attention operation of `model` for each cache.
 
     Compiling its graph shows the types and sizes of the KV cache without reading weights. Without
-    attention operations the graph has the token ids only.
+    attention operations the graph has the token ids only. Further layers may read the cache of a
+    layer.
     """
     graph = PagedGraph()
-    nodes = chain.from_iterable(each.get_ops() for each in model.graphs)
-    outputs = [
-        copy_attention(graph, node)
-        for node in nodes
-        if node.get_type_name() == "PagedAttentionExtension"
-    ]
+    attentions: dict[str, Node] = {}
+    for node in chain.from_iterable(each.get_ops() for each in model.graphs):
+        if node.get_type_name() == "PagedAttentionExtension":
+            attentions.setdefault(node.input_value(3).get_node().get_friendly_name(), node)
+    outputs = [copy_attention(graph, node) for node in attentions.values()]
     rows = ops.concat(outputs, -1) if outputs else ops.convert(graph.token_ids, "f32")
     alone = graph.finish(graph.sample_rows(rows))
     return replace(model, graph=alone, arrays=graph.arrays, mappings=(), prediction=None)
