@@ -1,6 +1,7 @@
 """`ouzel inspect` describes a model as `ouzel serve` would serve it."""
 
 import json
+import logging
 import shutil
 from pathlib import Path
 
@@ -300,6 +301,25 @@ def test_a_cache_beside_a_draft_is_as_large_as_in_a_server(name: str, tmp_path: 
     size = found.weight_bytes + found.draft.weight_bytes
     written = sum(each.stat().st_size for each in tmp_path.glob("*/weights.bin"))
     assert size <= written < size + 2 * 64 * 100
+
+
+@pytest.mark.parametrize("name", ["head", "assistant"])
+def test_the_kernels_beside_a_draft_are_the_kernels_of_a_server(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The draft and the head of its model are graphs of their own."""
+    draft, directory, _ = DRAFTS[name]
+    model = ModelConfig(
+        model=str(directory), draft_model=str(draft), weights="int8", cache_dir=str(tmp_path)
+    )
+    engine = ENGINES["as it comes"]
+    with caplog.at_level(logging.INFO):
+        create_runner(model, engine)
+    found = inspect_model(model, engine).kernels
+    messages = [each.getMessage() for each in caplog.records]
+    assert [each for each in messages if " multiply " in each or " multiplies " in each] == (
+        [found] if found else []
+    )
 
 
 @pytest.mark.parametrize("command", ["inspect", "serve"])

@@ -199,9 +199,7 @@ def inspect_model(
         stored=measured.stored,
         num_parameters=measured.num_parameters,
         precision=precision_name(compiled, engine),
-        kernels=""
-        if is_ir_directory(directory)
-        else describe_products(language_model.graphs, engine),
+        kernels="" if measured.is_ir else describe_products(language_model.graphs, engine),
         is_deterministic=is_deterministic,
         kv_cache_dtype=cache_name(tables, has_scales=choice.cache == SCALED),
         kv_cache_is_open=choice.is_open,
@@ -255,7 +253,7 @@ def measure_model(
         assistant, of_draft = measure_assistant(
             Path(model.draft_model), model.weight_plan, packs=packs
         )
-        attach_assistant(language_model, assistant)  # refuses the assistant of another model
+        language_model = attach_assistant(language_model, assistant)
         draft = _describe_part("assistant", of_draft)
     elif model.draft_model and draft is None:
         draft = inspect_draft_model(model, engine)
@@ -357,8 +355,8 @@ def make_attention_model(model: LanguageModel) -> LanguageModel:
     """Returns a model with nothing but one attention operation of `model` for each cache.
 
     Compiling its graph shows the types and sizes of the KV cache without reading weights. Without
-    attention operations the graph has the token ids only. Further layers may read the cache of a
-    layer.
+    attention operations the graph has the token ids only. Further layers, and an assistant, may
+    read the cache of a layer.
     """
     graph = PagedGraph()
     attentions: dict[str, Node] = {}
