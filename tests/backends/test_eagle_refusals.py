@@ -35,7 +35,7 @@ IDS = "eagle_aux_hidden_state_layer_ids"
     [
         ({"num_hidden_layers": 2}, "num_hidden_layers must be 1 for an EAGLE-3 head, found 2"),
         ({"architectures": 5}, r"config\.json: architectures must be a list of names, found 5"),
-        ({"architectures": ["Eagle3DeepseekV2ForCausalLM"]}, "architectures must be of Llama"),
+        ({"architectures": ["Eagle3DeepseekV2ForCausalLM"]}, "architectures must be one of Llama"),
         ({"vocab_size": 321}, "vocab_size must be 320 as in the model, found 321"),
         ({"target_hidden_size": 96}, "target_hidden_size must be 64 as in the model, found 96"),
         ({"draft_vocab_size": 321}, "draft_vocab_size must be <= 320, found 321"),
@@ -65,6 +65,31 @@ def test_a_head_of_another_kind_or_model_is_refused(
 ) -> None:
     head = copy_head("llama-specforge", tmp_path, **config)
     with pytest.raises(ModelLoadError, match=message):
+        load(head, MODELS / "llama", cache_dir)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"hidden_size": 0},
+        {"hidden_act": "tanh"},
+        {"num_key_value_heads": 3},
+        {"rope_theta": -5.0, "rope_parameters": None},
+        {"rope_scaling": {"rope_type": "round"}, "rope_parameters": None},
+        {"architectures": 5},
+        {"norm_output": 1},
+        {"tie_word_embeddings": True},
+        {"vocab_size": 321},
+        {"eagle_config": {"use_aux_hidden_state": False}},
+        {"transformer_layer_config": {"hidden_size": 0}, "hidden_size": None},
+    ],
+    ids=lambda config: next(iter(config)),
+)
+def test_an_error_names_the_config_of_the_head(
+    config: dict[str, object], tmp_path: Path, cache_dir: Path
+) -> None:
+    head = copy_head("llama-specforge", tmp_path, **config)
+    with pytest.raises(ModelLoadError, match=r"^draft_model: config\.json: "):
         load(head, MODELS / "llama", cache_dir)
 
 

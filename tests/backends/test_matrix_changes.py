@@ -63,6 +63,21 @@ def test_dora_measures_the_rounded_weights(
     assert np.abs(change.factor - factor(stored)).max() > 1e-5
 
 
+def test_a_bias_without_lora_takes_the_order_of_the_rows() -> None:
+    """PEFT's `bias="all"` stores such biases; fused matrices have rows in another order."""
+    order, bias = (2, 0, 3, 1), np.arange(8, dtype=np.float32)
+    own = np.full(8, 0.5, np.float32)
+    change = compute_change(
+        AdaptedMatrix("q", NUM_COLUMNS, 8, row_order=order, bias=own),
+        MatrixTensors(
+            np.zeros((0, NUM_COLUMNS), np.float32), np.zeros((8, 0), np.float32), bias=bias
+        ),
+    )
+    assert (change.b.shape, change.factor) == ((8, 0), None)
+    assert change.shift is not None
+    assert (change.shift + own).tolist() == [2, 0, 3, 1, 6, 4, 7, 5]
+
+
 def in_f32(rows: Floats) -> Matrix:
     return Matrix(Encoding("f32"), rows.shape, {"values": rows})
 

@@ -14,9 +14,13 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.assistants.attachment import attach_assistant, measure_assistant
+from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config import EngineConfig, ModelConfig
+from ouzel.config.weights import read_weights
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.flat_batch import build_flat_batch
@@ -308,11 +312,27 @@ def test_an_assistant_of_another_model_is_refused(cache_dir: Path) -> None:
         load(ir, assistant, cache_dir, weights="auto")
 
 
+def test_an_assistant_with_another_kind_of_layers_is_refused() -> None:
+    plan, name = read_weights("f32"), "gemma4-shared"
+    config = read_hf_config(GOLDEN / name)
+    model, _ = measure_checkpoint(GOLDEN / name, config, plan, lends_parts=True)
+    assert model.lent is not None
+    full = {"full_attention": model.lent.caches["full_attention"]}
+    assistant, _ = measure_assistant(ASSISTANTS / name, plan)
+    with pytest.raises(
+        ModelLoadError,
+        match="draft_model: layers must be of the model's kinds full_attention, found sliding_att",
+    ):
+        attach_assistant(replace(model, lent=replace(model.lent, caches=full)), assistant)
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
         ({"hidden_size_per_layer_input": 8}, "hidden_size_per_layer_input 8 is not supported"),
-        ({"enable_moe_block": True}, "enable_moe_block true is not supported"),
+        ({"enable_moe_block": True}, r"^draft_model: .*enable_moe_block true is not supported"),
+        ({"hidden_size": 0}, r"^draft_model: config\.json: text_config: hidden_size must be a pos"),
+        ({"layer_types": ["a", "b", "c"]}, r"^draft_model: config\.json: text_config: layer_types"),
         ({"use_double_wide_mlp": True}, "use_double_wide_mlp true is not supported"),
         ({"num_kv_shared_layers": 2}, "num_kv_shared_layers 2 is not supported; supported: 3, all"),
     ],
@@ -328,11 +348,17 @@ def test_a_decoder_with_keys_of_its_own_is_refused(
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"num_centroids": 7}, "num_centroids 7 is not supported; supported: a divisor of"),
+        (
+            {"num_centroids": 7},
+            "draft_model: .*num_centroids 7 is not supported; supported: a divisor of",
+        ),
         ({"centroid_intermediate_top_k": 17}, "17 is not supported; supported: at most num_cent"),
         ({"backbone_hidden_size": 33}, "pre_projection"),
-        ({"text_config": None}, "text_config is missing"),
-        ({"tie_word_embeddings": False}, "tie_word_embeddings false is not supported"),
+        ({"text_config": None}, r"^draft_model: config\.json: text_config is missing"),
+        (
+            {"tie_word_embeddings": False},
+            r"^draft_model: config\.json: tie_word_embeddings false is not supported",
+        ),
     ],
 )
 def test_unsupported_values_are_refused(

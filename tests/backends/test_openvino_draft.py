@@ -126,6 +126,21 @@ def test_a_draft_model_reads_prompts_from_left_to_right(tmp_path: Path) -> None:
         load_both(directory, two_way, tmp_path)
 
 
+def test_a_draft_model_gives_tokens(tmp_path: Path) -> None:
+    directory = copy_checkpoint("qwen3", tmp_path / "model")
+    embedder = copy_checkpoint("../golden_sentences/qwen3-embedding", tmp_path / "embedder")
+    with pytest.raises(
+        ModelLoadError, match=r"draft_model: must have tokens as its output, given a qwen3"
+    ):
+        load_both(directory, embedder, tmp_path)
+
+
+def test_a_draft_model_is_in_a_directory(tmp_path: Path) -> None:
+    directory = copy_checkpoint("qwen3", tmp_path / "model")
+    with pytest.raises(ModelLoadError, match=r"draft_model: .*nowhere is not a directory"):
+        load_both(directory, tmp_path / "nowhere", tmp_path)
+
+
 def test_a_draft_model_has_no_states(tmp_path: Path) -> None:
     directory = copy_checkpoint("qwen3", tmp_path / "model")
     hybrid = copy_checkpoint("lfm2", tmp_path / "hybrid")

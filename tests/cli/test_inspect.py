@@ -1,6 +1,7 @@
 """`ouzel inspect` describes a model as `ouzel serve` would serve it."""
 
 import json
+import logging
 import shutil
 from pathlib import Path
 
@@ -41,6 +42,7 @@ ENGINES = {
     "directory",
     [
         GOLDEN / "qwen3_5",
+        GOLDEN / "gemma4-shared",  # layers read the caches of other layers
         IRS[0],
         *release_only(
             "further models served as they were inspected",
@@ -263,6 +265,10 @@ def test_a_draft_that_a_server_refuses_is_refused(
     shutil.copy(MODEL_DIRECTORY / "tokenizer.json", recurrent)
     encoder = Path(shutil.copytree(GOLDEN.parent / "golden_sentences" / "minilm", tmp_path / "e"))
     shutil.copy(MODEL_DIRECTORY / "tokenizer.json", encoder)
+    two_way = Path(
+        shutil.copytree(GOLDEN.parent / "golden_vision" / "paligemma", tmp_path / "two_way")
+    )
+    shutil.copy(MODEL_DIRECTORY / "tokenizer.json", two_way)
     for model, draft, message in (
         (GOLDEN / "llama", ASSISTANTS / "gemma4", "an assistant drafts for a Gemma 4 only"),
         (GOLDEN / "gemma4-unified", ASSISTANTS / "gemma4", "draft_model: "),
@@ -271,6 +277,7 @@ def test_a_draft_that_a_server_refuses_is_refused(
         (MODEL_DIRECTORY, tmp_path / "nowhere", "there is no directory or GGUF file"),
         (MODEL_DIRECTORY, recurrent, "draft_model: must have no recurrent layers"),
         (MODEL_DIRECTORY, encoder, "draft_model: must have tokens as its output, given a bert"),
+        (MODEL_DIRECTORY, two_way, "must not have tokens of a prompt that see later ones"),
         (MODEL_DIRECTORY, GOLDEN / "llama", "llama/tokenizer.json"),
     ):
         assert main(["inspect", str(model), "--draft-model", str(draft)]) == 1, draft
@@ -294,6 +301,25 @@ def test_a_cache_beside_a_draft_is_as_large_as_in_a_server(name: str, tmp_path: 
     size = found.weight_bytes + found.draft.weight_bytes
     written = sum(each.stat().st_size for each in tmp_path.glob("*/weights.bin"))
     assert size <= written < size + 2 * 64 * 100
+
+
+@pytest.mark.parametrize("name", ["head", "assistant"])
+def test_the_kernels_beside_a_draft_are_the_kernels_of_a_server(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The draft and the head of its model are graphs of their own."""
+    draft, directory, _ = DRAFTS[name]
+    model = ModelConfig(
+        model=str(directory), draft_model=str(draft), weights="int8", cache_dir=str(tmp_path)
+    )
+    engine = ENGINES["as it comes"]
+    with caplog.at_level(logging.INFO):
+        create_runner(model, engine)
+    found = inspect_model(model, engine).kernels
+    messages = [each.getMessage() for each in caplog.records]
+    assert [each for each in messages if " multiply " in each or " multiplies " in each] == (
+        [found] if found else []
+    )
 
 
 @pytest.mark.parametrize("command", ["inspect", "serve"])

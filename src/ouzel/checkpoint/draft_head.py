@@ -10,9 +10,10 @@ keys of the layer in `transformer_layer_config`.
 from pathlib import Path
 
 from ouzel.checkpoint.hf_config import HfConfig
-from ouzel.checkpoint.model_files import CONFIG_FILE, JsonObject, brief, read_config_json
+from ouzel.checkpoint.model_files import CONFIG_FILE, JsonObject, read_config_json
 from ouzel.errors import ModelLoadError
 
+DRAFT_CONFIG = f"draft_model: {CONFIG_FILE}"  # the config.json of a draft, as errors name it
 _MARK = "eagle3"  # part of the names of all classes of such heads, in any case
 _OLDEST_CLASS = "LlamaForCausalLM"  # the class of EAGLE's own heads
 _KIND = "speculators_model_type"
@@ -52,27 +53,23 @@ def refuse_ir_of_draft_head(directory: Path) -> None:
 
 def read_draft_head_config(directory: Path) -> HfConfig:
     """Reads the config.json of a head, with all keys on one level. Raises ModelLoadError."""
-    config = HfConfig(read_config_json(directory))
+    config = HfConfig(read_config_json(directory), DRAFT_CONFIG)
     layer = config.section(_LAYER)
     if layer is None:
         return config
     own = {key: value for key, value in config.values.items() if key != _LAYER}
     # the default of speculators; heads of other programs have false
-    return HfConfig({"norm_before_residual": True} | layer.values | own)
+    return HfConfig({"norm_before_residual": True} | layer.values | own, DRAFT_CONFIG)
 
 
 def _describes_head(values: JsonObject) -> bool:
     if (kind := values.get(_KIND)) is not None:
         if kind != _MARK:
-            raise ModelLoadError(
-                f"draft_model: config.json: {_KIND} must be {_MARK}, found {brief(kind)}"
-            )
+            raise HfConfig(values, DRAFT_CONFIG).refuse_value(_KIND, _MARK, kind)
         return True
     names = values.get("architectures") or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ModelLoadError(
-            f"{CONFIG_FILE}: architectures must be a list of names, found {brief(names)}"
-        )
+        raise HfConfig(values, DRAFT_CONFIG).refuse_value("architectures", "a list of names", names)
     return any(_MARK in name.lower() for name in names) or (
         "draft_vocab_size" in values and names == [_OLDEST_CLASS]
     )

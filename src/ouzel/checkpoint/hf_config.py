@@ -78,12 +78,15 @@ _SHARED_WITH_TEXT = (
 
 
 class HfConfig:
-    """Reads one JSON object of the file; `section` reads the nested objects."""
+    """Reads one JSON object of the file; `section` reads the nested objects.
+
+    Errors begin with `source`, the name of the file for users.
+    """
 
     # Any: JSON values, which the getters check
     def __init__(self, values: dict[str, Any], source: str = CONFIG_FILE) -> None:
         self.values = values
-        self._source = source
+        self.source = source
 
     @property
     def model_type(self) -> str:
@@ -94,16 +97,16 @@ class HfConfig:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self._wrong(key, "an integer", value)
+            raise self.refuse_value(key, "an integer", value)
         return value
 
     def size(self, key: str, default: int | None = None) -> int:
         """Reads an integer from 1 to the limit of the key in MAX_SIZES."""
         value = self.integer(key, default)
         if value < 1:
-            raise self._wrong(key, "a positive integer", value)
+            raise self.refuse_value(key, "a positive integer", value)
         if value > (largest := MAX_SIZES.get(key, MAX_OTHER_SIZE)):
-            raise self._wrong(key, f"<= {largest}", value)
+            raise self.refuse_value(key, f"<= {largest}", value)
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
@@ -113,19 +116,19 @@ class HfConfig:
             or isinstance(value, bool)
             or not -MAX_NUMBER <= value <= MAX_NUMBER
         ):
-            raise self._wrong(key, "a number", value)  # NaN and infinity included
+            raise self.refuse_value(key, "a number", value)  # NaN and infinity included
         return float(value)
 
     def flag(self, key: str, default: bool | None = None) -> bool:
         value = self._get(key, default)
         if not isinstance(value, bool):
-            raise self._wrong(key, "true or false", value)
+            raise self.refuse_value(key, "true or false", value)
         return value
 
     def text(self, key: str, default: str | None = None) -> str:
         value = self._get(key, default)
         if not isinstance(value, str):
-            raise self._wrong(key, "a string", value)
+            raise self.refuse_value(key, "a string", value)
         return value
 
     def choice(self, key: str, *supported: str) -> str:
@@ -133,7 +136,7 @@ class HfConfig:
         value = self.text(key, supported[0])
         if value not in supported:
             raise ModelLoadError(
-                f"{self._source}: {key} must be {' or '.join(supported)}, found {value}"
+                f"{self.source}: {key} must be {' or '.join(supported)}, found {value}"
             )
         return value
 
@@ -144,41 +147,41 @@ class HfConfig:
             or len(value) != length
             or not all(isinstance(item, str) for item in value)
         ):
-            raise self._wrong(key, f"a list of {length} strings", value)
+            raise self.refuse_value(key, f"a list of {length} strings", value)
         return value
 
     def integers(self, key: str, length: int | None = None) -> list[int]:
         """Reads a list of integers, of `length` entries unless that is None."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
-            raise self._wrong(key, "a list of integers", value)
+            raise self.refuse_value(key, "a list of integers", value)
         if length is not None and len(value) != length:
-            raise self._wrong(key, f"a list of {length} integers", value)
+            raise self.refuse_value(key, f"a list of {length} integers", value)
         return value
 
     def numbers(self, key: str, length: int) -> list[float]:
         value = self.values.get(key)
         if not isinstance(value, list) or len(value) != length:
-            raise self._wrong(key, f"a list of {length} numbers", value)
-        return [HfConfig({key: item}, self._source).number(key) for item in value]
+            raise self.refuse_value(key, f"a list of {length} numbers", value)
+        return [HfConfig({key: item}, self.source).number(key) for item in value]
 
     def section(self, key: str) -> "HfConfig | None":
         value = self.values.get(key)
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise self._wrong(key, "an object", value)
-        return HfConfig(value, f"{self._source}: {key}")
+            raise self.refuse_value(key, "an object", value)
+        return HfConfig(value, f"{self.source}: {key}")
 
     def required_section(self, key: str) -> "HfConfig":
         section = self.section(key)
         if section is None:
-            raise ModelLoadError(f"{self._source}: {key} is missing")
+            raise ModelLoadError(f"{self.source}: {key} is missing")
         return section
 
     def with_defaults(self, **defaults: object) -> "HfConfig":
         """Returns a copy with values for missing keys; a key that is null stays null."""
-        return HfConfig(defaults | self.values, self._source)
+        return HfConfig(defaults | self.values, self.source)
 
     def text_model(self) -> "HfConfig":
         """Returns the config of the language model of a checkpoint that reads images or audio too.
@@ -194,7 +197,7 @@ class HfConfig:
                 return self.with_values(model_type=f"{self.model_type}_text")
             return self
         shared = {key: self.values[key] for key in _SHARED_WITH_TEXT if key in self.values}
-        return HfConfig(text.values | shared, f"{self._source}: text_config")
+        return HfConfig(text.values | shared, f"{self.source}: text_config")
 
     def _minicpmv_text(self) -> str:
         version = self.values.get("version")
@@ -204,7 +207,7 @@ class HfConfig:
         return _MINICPMV_TEXTS[text]
 
     def with_values(self, **values: object) -> "HfConfig":
-        return HfConfig(self.values | values, self._source)
+        return HfConfig(self.values | values, self.source)
 
     def has(self, key: str) -> bool:
         """Tells whether the key is present and not null: transformers writes null for "off"."""
@@ -214,8 +217,12 @@ class HfConfig:
         """Returns an error that names the key, its value and the supported values."""
         value = brief(self.values.get(key))
         return ModelLoadError(
-            f"{self._source}: {key} {value} is not supported; supported: {supported}"
+            f"{self.source}: {key} {value} is not supported; supported: {supported}"
         )
+
+    def refuse_value(self, key: str, expected: str, value: object) -> ModelLoadError:
+        """Returns an error that names the key, the expected values and the value that was found."""
+        return ModelLoadError(f"{self.source}: {key} must be {expected}, found {brief(value)}")
 
     def require(self, **supported: object) -> None:
         """Raises ModelLoadError for a key with another value than the supported one.
@@ -231,7 +238,7 @@ class HfConfig:
         for key, value in self.values.items():
             if key not in known and value not in (None, False, "", [], {}):
                 raise ModelLoadError(
-                    f"{self._source}: {brief(key)} is not supported, found {brief(value)}"
+                    f"{self.source}: {brief(key)} is not supported, found {brief(value)}"
                 )
 
     def _get(self, key: str, default: object) -> object:
@@ -239,19 +246,16 @@ class HfConfig:
         if value is not None:
             return value
         if default is None:
-            raise ModelLoadError(f"{self._source}: {key} is missing")
+            raise ModelLoadError(f"{self.source}: {key} is missing")
         return default
 
-    def _wrong(self, key: str, expected: str, value: object) -> ModelLoadError:
-        return ModelLoadError(f"{self._source}: {key} must be {expected}, found {brief(value)}")
 
-
-def read_hf_config(directory: Path) -> HfConfig:
+def read_hf_config(directory: Path, source: str = CONFIG_FILE) -> HfConfig:
     if not (directory / CONFIG_FILE).is_file():
         raise ModelLoadError(
             f"{directory} has no config.json: it is not a Hugging Face model directory"
         )
-    return HfConfig(use_common_names(read_config_json(directory)))
+    return HfConfig(use_common_names(read_config_json(directory)), source)
 
 
 def use_common_names(values: JsonObject) -> JsonObject:

@@ -8,9 +8,8 @@ from pathlib import Path
 import msgspec
 
 from ouzel.backends.openvino import create_runner
-from ouzel.backends.openvino.draft_head_loader import names_draft_head
+from ouzel.backends.openvino.drafts import names_assistant, names_draft_head
 from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
-from ouzel.checkpoint.assistants import is_assistant
 from ouzel.checkpoint.model_files import (
     MAX_VOCAB_SIZE,
     read_config_json,
@@ -107,8 +106,7 @@ def read_speculation(
     """
     if not (engine.prompt_lookup or model.draft_model or model.mtp):
         return None
-    assists = bool(model.draft_model) and is_assistant(Path(model.draft_model))
-    has_draft_head = names_draft_head(model)
+    assists, has_draft_head = names_assistant(model), names_draft_head(model)
     predicts = model.mtp or has_draft_head
     draft = None
     if model.draft_model and not (assists or predicts):

@@ -42,6 +42,7 @@ from ouzel.backends.openvino.compilation import (
     precision_name,
 )
 from ouzel.backends.openvino.draft_head_loader import load_draft_head
+from ouzel.backends.openvino.drafts import names_assistant
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kernels.library import uses_kernels
 from ouzel.backends.openvino.kernels.program import keep_row_bits
@@ -59,7 +60,6 @@ from ouzel.backends.openvino.runners.vision_runner import VisionRunner
 from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import discard_entry
-from ouzel.checkpoint.assistants import is_assistant
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.checkpoint.lone_drafts import refuse_lone_draft
 from ouzel.config import EngineConfig, ModelConfig
@@ -364,11 +364,10 @@ def load(
     packs: bool = False,
 ) -> LanguageModel:
     """Loads the model. With `packs` matrices of integers are packed for Ouzel's own kernels."""
-    draft = Path(model.draft_model)
-    has_assistant = bool(model.draft_model) and is_assistant(draft)
     if is_ir_directory(directory):
-        refuse_options(model, has_assistant=has_assistant)
+        refuse_options(model)
         return load_ir(core, directory, config)
+    has_assistant = names_assistant(model)
     head = vector_head(config, directory, model)  # before the EAGLE-3 head is compressed
     loaded = load_checkpoint(
         directory,
@@ -385,5 +384,6 @@ def load(
     if not has_assistant:
         return loaded
     return attach_assistant(
-        loaded, load_assistant(draft, model.weight_plan, model.cache_dir, packs=packs)
+        loaded,
+        load_assistant(Path(model.draft_model), model.weight_plan, model.cache_dir, packs=packs),
     )

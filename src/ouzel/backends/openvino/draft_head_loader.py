@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.drafts import names_draft_head
 from ouzel.backends.openvino.graph.draft_head import PREFIXES, DraftHeadParts
 from ouzel.backends.openvino.graph.draft_head_shape import read_draft_head_shape
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -38,7 +39,7 @@ from ouzel.backends.openvino.weights.source import (
     Weights,
 )
 from ouzel.backends.openvino.weights.stored import StoredWeights, find_weights
-from ouzel.checkpoint.draft_head import is_draft_head, read_draft_head_config
+from ouzel.checkpoint.draft_head import read_draft_head_config
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config import ModelConfig
 from ouzel.config.weights import WeightPlan
@@ -54,16 +55,19 @@ _EMBEDDING = "embed_tokens.weight"
 
 @dataclass(frozen=True)
 class LoadedDraftHead:
-    """A head with its weights, and the file that holds them."""
+    """A head with its weights."""
 
     parts: DraftHeadParts
-    mapping: mmap.mmap | None
+    mappings: tuple[mmap.mmap, ...] = ()  # the file that holds the weights
+    unmapped_bytes: int = 0  # the bytes of the weights if no file holds them
 
     def join(self, model: LanguageModel) -> LanguageModel:
-        """Returns a model that was built with the head, with the file of the head's weights."""
-        if self.mapping is None or not model.mappings:
-            return model
-        return replace(model, mappings=(*model.mappings, self.mapping))
+        """Returns a model that was built with the head, with the file or bytes of the head."""
+        return replace(
+            model,
+            mappings=model.mappings + self.mappings,
+            unmapped_bytes=model.unmapped_bytes + self.unmapped_bytes,
+        )
 
 
 def load_draft_head(model: ModelConfig, config: HfConfig, *, packs: bool) -> LoadedDraftHead | None:
@@ -100,10 +104,6 @@ def measure_draft_head(
         return None
     source = _Source(Path(model.draft_model), Path(model.model), config)
     return _measure(source, source.open(), source.plan(model.weight_plan), packs=packs)
-
-
-def names_draft_head(model: ModelConfig) -> bool:
-    return bool(model.draft_model) and is_draft_head(Path(model.draft_model))
 
 
 class _Source:
@@ -208,13 +208,14 @@ def _load_entry(entry: Path, source: _Source, plan: WeightPlan) -> LoadedDraftHe
     except (OSError, ValueError, KeyError, TypeError) as error:
         discard_entry(entry, f"it is broken: {error!r}")
         return None
-    return LoadedDraftHead(parts, weights.mapping)
+    return LoadedDraftHead(parts, mappings=(weights.mapping,))
 
 
 def _make_entry(entry: Path, source: _Source, plan: WeightPlan, *, packs: bool) -> LoadedDraftHead:
     """Compresses the weights and stores them; keeps them in memory if they cannot be stored."""
     tensors = source.open()
-    _measure(source, tensors, plan, packs=packs)  # refuses wrong tensors before the compression
+    # refuses wrong tensors before the compression
+    _, measured = _measure(source, tensors, plan, packs=packs)
     num_bytes = sum(file.stat().st_size for file in source.stored.files)
     loaded = None
     try:
@@ -228,7 +229,8 @@ def _make_entry(entry: Path, source: _Source, plan: WeightPlan, *, packs: bool) 
     if loaded is not None:
         return loaded
     weights = CompressedWeights(tensors, MemoryWriter(), recompress=plan.recompress, packs=packs)
-    return LoadedDraftHead(source.parts(weights, plan, entry.name), None)
+    parts = source.parts(weights, plan, entry.name)
+    return LoadedDraftHead(parts, unmapped_bytes=measured.bytes_by_encoding.total())
 
 
 def _measure(

@@ -28,6 +28,11 @@ from ouzel.backends.openvino.compilation import (
     precision_name,
 )
 from ouzel.backends.openvino.draft_head_loader import measure_draft_head
+from ouzel.backends.openvino.drafts import (
+    names_assistant,
+    refuse_draft_files,
+    refuse_unfit_draft,
+)
 from ouzel.backends.openvino.encoding import (
     encoder_loader,
     find_max_text_len,
@@ -54,14 +59,10 @@ from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import calibrated_index, sizes_in_entry
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.width_report import read_matrices, report_widths
-from ouzel.checkpoint.assistants import is_assistant
-from ouzel.checkpoint.draft_head import refuse_ir_of_draft_head
-from ouzel.checkpoint.draft_tokens import refuse_other_tokens
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.checkpoint.lone_drafts import refuse_lone_draft
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.errors import ModelLoadError
 from ouzel.machine.free_memory import available_bytes
 from ouzel.pooling import Task, VectorForm
 
@@ -116,6 +117,7 @@ class Inspection:
     # two tokens.
     vector_size: int
     forms: tuple[VectorForm, ...] = ("text",)  # forms of vectors that the model makes
+    attends_to_whole_prompts: bool = False  # tokens of a prompt see later ones
     draft: InspectedDraft | None = None
 
     @property
@@ -197,9 +199,7 @@ def inspect_model(
         stored=measured.stored,
         num_parameters=measured.num_parameters,
         precision=precision_name(compiled, engine),
-        kernels=""
-        if is_ir_directory(directory)
-        else describe_products(language_model.graphs, engine),
+        kernels="" if measured.is_ir else describe_products(language_model.graphs, engine),
         is_deterministic=is_deterministic,
         kv_cache_dtype=cache_name(tables, has_scales=choice.cache == SCALED),
         kv_cache_is_open=choice.is_open,
@@ -214,6 +214,7 @@ def inspect_model(
         state_slot_bytes=slots.slot_bytes,
         task=find_task(config, directory, model.task),
         vector_size=vector_size(language_model),
+        attends_to_whole_prompts=language_model.attends_to_whole_prompts,
         draft=draft,
     )
 
@@ -225,9 +226,8 @@ def measure_model(
 
     Raises ModelLoadError.
     """
-    has_assistant = bool(model.draft_model) and is_assistant(Path(model.draft_model))
     if is_ir_directory(directory):
-        refuse_options(model, has_assistant=has_assistant)
+        refuse_options(model)
         language_model = load_ir(core, directory, config)
         return _MeasuredModel(
             language_model=language_model,
@@ -235,6 +235,7 @@ def measure_model(
             draft=inspect_draft_model(model, engine) if model.draft_model else None,
             is_ir=True,
         )
+    has_assistant = names_assistant(model)
     head, packs = vector_head(config, directory, model), uses_kernels(engine)
     entry = find_entry(directory, config, model, head, packs=packs)
     drafting = measure_draft_head(model, config, packs=packs)
@@ -252,7 +253,7 @@ def measure_model(
         assistant, of_draft = measure_assistant(
             Path(model.draft_model), model.weight_plan, packs=packs
         )
-        attach_assistant(language_model, assistant)  # refuses the assistant of another model
+        language_model = attach_assistant(language_model, assistant)
         draft = _describe_part("assistant", of_draft)
     elif model.draft_model and draft is None:
         draft = inspect_draft_model(model, engine)
@@ -273,16 +274,10 @@ def inspect_draft_model(model: ModelConfig, engine: EngineConfig) -> InspectedDr
 
     Its weights are loaded after the model's cache is planned: they do not make that cache smaller.
     """
-    directory = Path(model.draft_model)
-    if not directory.is_dir():
-        raise ModelLoadError(f"draft_model: {directory} is not a directory")
-    refuse_ir_of_draft_head(directory)
-    refuse_other_tokens(Path(model.model), directory)
+    refuse_draft_files(model)
     engine = msgspec.structs.replace(engine, deterministic=False)
     found = inspect_model(model.make_draft_config(), engine, free_bytes=_ENDLESS_BYTES)
-    if found.task != "generate" or found.num_state_slots:
-        needed = "no recurrent layers" if found.num_state_slots else "tokens as its output"
-        raise ModelLoadError(f"draft_model: must have {needed}, given a {found.model_type}")
+    refuse_unfit_draft(found)
     return InspectedDraft(
         kind="draft model",
         weights=found.weights,
@@ -357,18 +352,18 @@ def make_smallest_graph() -> ov.Model:
 
 
 def make_attention_model(model: LanguageModel) -> LanguageModel:
-    """Returns a model with nothing but the attention operations of `model`.
+    """Returns a model with nothing but one attention operation of `model` for each cache.
 
     Compiling its graph shows the types and sizes of the KV cache without reading weights. Without
-    attention operations the graph has the token ids only.
+    attention operations the graph has the token ids only. Further layers, and an assistant, may
+    read the cache of a layer.
     """
     graph = PagedGraph()
-    nodes = chain.from_iterable(each.get_ops() for each in model.graphs)
-    outputs = [
-        copy_attention(graph, node)
-        for node in nodes
-        if node.get_type_name() == "PagedAttentionExtension"
-    ]
+    attentions: dict[str, Node] = {}
+    for node in chain.from_iterable(each.get_ops() for each in model.graphs):
+        if node.get_type_name() == "PagedAttentionExtension":
+            attentions.setdefault(node.input_value(3).get_node().get_friendly_name(), node)
+    outputs = [copy_attention(graph, node) for node in attentions.values()]
     rows = ops.concat(outputs, -1) if outputs else ops.convert(graph.token_ids, "f32")
     alone = graph.finish(graph.sample_rows(rows))
     return replace(model, graph=alone, arrays=graph.arrays, mappings=(), prediction=None)

@@ -95,6 +95,7 @@ class LanguageModel:
     query_scale: QueryScale | None = None  # values for the input `query_scale`
     # the files that hold the arrays, also the vision encoder's arrays
     mappings: tuple[mmap.mmap, ...] = ()
+    unmapped_bytes: int = 0  # the bytes of weights that no file holds
     vision: VisionModel | None = None  # None: the model takes no images
     # the tokens of an image attend to each other in both directions
     attends_to_whole_images: bool = False
@@ -129,7 +130,7 @@ class LanguageModel:
     @property
     def weight_bytes(self) -> int:
         """Returns the bytes of the weights; running the model makes a copy of them."""
-        return sum(map(len, self.mappings)) or sum(array.nbytes for array in self.arrays)
+        return sum(map(len, self.mappings)) + self.unmapped_bytes
 
     @property
     def num_relative_positions(self) -> int:

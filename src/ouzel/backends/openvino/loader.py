@@ -8,7 +8,8 @@ from typing import Any
 
 from ouzel.backends.openvino.adapters.adapter_options import num_adapters
 from ouzel.backends.openvino.checkpoint_graph import build_model, check_use
-from ouzel.backends.openvino.draft_head_loader import LoadedDraftHead, names_draft_head
+from ouzel.backends.openvino.draft_head_loader import LoadedDraftHead
+from ouzel.backends.openvino.drafts import names_assistant, names_draft_head
 from ouzel.backends.openvino.graph.adapter_shape import NO_ADAPTERS, AdapterLimits
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
@@ -77,6 +78,10 @@ class CheckpointBuilder:
             log_kept(self.directory, summary, weights)
         hint_at_calibration(self.plan, weights.index)
         return model
+
+    def join_draft_head(self, model: LanguageModel) -> LanguageModel:
+        """Returns the model with the file or bytes of its draft head, if it has one."""
+        return model if self.draft_head is None else self.draft_head.join(model)
 
     def _build(self, weights: Weights, index: Mapping[str, Any]) -> LanguageModel:
         """Builds the model; `index` is the index of the weights, complete after the build."""
@@ -161,10 +166,11 @@ def load_checkpoint(
         logger.warning("compressed weights cannot be stored in %s: %s", entry.parent, error)
     if cached is not None:
         return replace(cached, is_entry_new=True)
-    weights = CompressedWeights(tensors, MemoryWriter(), recompress=plan.recompress, packs=packs)
+    memory = MemoryWriter()
+    weights = CompressedWeights(tensors, memory, recompress=plan.recompress, packs=packs)
     model = builder.build_from_files(weights, tensors, summary)
     log_widths(stored, plan, weights.index)
-    return model
+    return builder.join_draft_head(replace(model, unmapped_bytes=memory.num_bytes))
 
 
 def find_entry(
@@ -232,11 +238,11 @@ def log_widths(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]
         logger.info("--weights %s: %s", plan, report)
 
 
-def refuse_options(model: ModelConfig, *, has_assistant: bool = False) -> None:
+def refuse_options(model: ModelConfig) -> None:
     """Raises ModelLoadError for an option that only a checkpoint can have, and not an IR."""
     if model.mtp:
         raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
-    if has_assistant:
+    if names_assistant(model):
         raise ModelLoadError(
             "draft_model: an assistant needs the hidden rows of its model, which an OpenVINO IR "
             "does not give"
@@ -331,4 +337,4 @@ def load_cached(entry: Path, builder: CheckpointBuilder) -> LanguageModel | None
         discard_entry(entry, f"it is broken: {error!r}")
         return None
     model = replace(model, mappings=(weights.mapping,), cache_entry=entry, identity=entry.name)
-    return model if builder.draft_head is None else builder.draft_head.join(model)
+    return builder.join_draft_head(model)

@@ -109,7 +109,9 @@ def reorder_rows(matrix: Floats, order: tuple[int, ...] | None) -> Floats:
     """
     if order is None:
         return matrix
-    return matrix.reshape(-1, len(order), matrix.shape[1])[:, order].reshape(matrix.shape)
+    # B of a matrix whose bias alone changes has no columns, so that numpy cannot infer a size
+    groups = matrix.reshape(len(matrix) // len(order), len(order), matrix.shape[1])
+    return groups[:, order].reshape(matrix.shape)
 
 
 def differs(weights: Matrix, rows: Floats) -> bool:

@@ -10,6 +10,7 @@ from ouzel.backends.openvino.language_model import LanguageModel, LentParts, Pre
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.checkpoint.draft_head import DRAFT_CONFIG
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
@@ -22,7 +23,7 @@ def load_assistant(
     directory: Path, plan: WeightPlan, cache_dir: str, *, packs: bool = False
 ) -> LanguageModel:
     """Loads the assistant, whose graph cannot run alone. Raises ModelLoadError."""
-    config = read_assistant_config(read_hf_config(directory))
+    config = read_assistant_config(read_hf_config(directory, DRAFT_CONFIG))
     return load_checkpoint(directory, config, plan, cache_dir, build, packs=packs)
 
 
@@ -33,7 +34,7 @@ def measure_assistant(
 
     Raises ModelLoadError.
     """
-    config = read_assistant_config(read_hf_config(directory))
+    config = read_assistant_config(read_hf_config(directory, DRAFT_CONFIG))
     return measure_checkpoint(directory, config, plan, build, packs=packs)
 
 
@@ -67,17 +68,27 @@ def attach_assistant(model: LanguageModel, assistant: LanguageModel) -> Language
         prediction=prediction,
         arrays=model.arrays + assistant.arrays,
         mappings=model.mappings + assistant.mappings,
+        unmapped_bytes=model.unmapped_bytes + assistant.unmapped_bytes,
     )
 
 
 def rename_caches(graph: ov.Model, lent: LentParts) -> None:
-    """Names the caches, which have names of kinds of layers, like the model's caches."""
+    """Names the caches, which have names of kinds of layers, like the model's caches.
+
+    Raises ModelLoadError if the model has no such cache.
+    """
+    renamed = {str(cache.layer) for cache in lent.caches.values()}
     for node in attentions(graph):
         facts = node.get_rt_info()
         parameters = [node.input_value(index).get_node() for index in _CACHES]
         kind = parameters[0].get_friendly_name().partition(".")[2]
-        if kind not in lent.caches:  # renamed already, or unknown
+        if kind in renamed:  # an earlier layer of the kind reads the same cache
             continue
+        if kind not in lent.caches:
+            raise ModelLoadError(
+                f"draft_model: layers must be of the model's kinds {', '.join(lent.caches)}, "
+                f"found {kind}"
+            )
         cache = lent.caches[kind]
         found = (facts["num_k_heads"].astype(int), facts["k_head_size"].astype(int))
         if found != (cache.num_kv_heads, cache.head_dim):

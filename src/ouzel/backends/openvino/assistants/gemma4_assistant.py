@@ -68,8 +68,7 @@ class AssistantShape:
 
 def read_assistant_config(config: HfConfig) -> HfConfig:
     """Returns the keys of the assistant and of its decoder, `text_config`, in one level."""
-    if config.section("text_config") is None:
-        raise ModelLoadError("config.json: text_config is missing")
+    config.required_section("text_config")
     config.require(tie_word_embeddings=True)
     own = {key: config.values[key] for key in _OWN_KEYS if key in config.values}
     return config.text_model().with_values(**own).with_defaults(**DEFAULTS[config.model_type])

@@ -32,7 +32,7 @@ def read_activation(config: HfConfig, key: str = "hidden_act", default: str = "s
     name = config.text(key, default)
     if name not in _NAMES:
         raise ModelLoadError(
-            f"config.json: {key} {name} is not supported; supported: {', '.join(_NAMES)}"
+            f"{config.source}: {key} {name} is not supported; supported: {', '.join(_NAMES)}"
         )
     return _NAMES[name]
 

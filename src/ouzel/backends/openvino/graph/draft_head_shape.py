@@ -95,14 +95,9 @@ def read_draft_head_shape(config: HfConfig, model: HfConfig) -> DraftHeadShape:
         ("vocab_size", vocab_size, model.size("vocab_size")),
     ):
         if found != required:
-            raise ModelLoadError(
-                f"draft_model: config.json: {key} must be {required} as in the model, found {found}"
-            )
+            raise config.refuse_value(key, f"{required} as in the model", found)
     if shape.draft_vocab_size > vocab_size:
-        raise ModelLoadError(
-            f"draft_model: config.json: draft_vocab_size must be <= {vocab_size}, found "
-            f"{shape.draft_vocab_size}"
-        )
+        raise config.refuse_value("draft_vocab_size", f"<= {vocab_size}", shape.draft_vocab_size)
     return shape
 
 
@@ -111,15 +106,9 @@ def refuse_others(config: HfConfig) -> None:
     names = {name.lower() for name in _CLASSES}
     for name in config.values.get("architectures") or ():
         if str(name).lower() not in names:
-            raise ModelLoadError(
-                f"draft_model: config.json: architectures must be of {', '.join(_CLASSES)}, found "
-                f"{name}"
-            )
+            raise config.refuse_value("architectures", f"one of {', '.join(_CLASSES)}", name)
     if (number := config.integer("num_hidden_layers", 1)) != 1:
-        raise ModelLoadError(
-            f"draft_model: config.json: num_hidden_layers must be 1 for an EAGLE-3 head, found "
-            f"{number}"
-        )
+        raise config.refuse_value("num_hidden_layers", "1 for an EAGLE-3 head", number)
     section = config.section("eagle_config") or HfConfig({})
     config.require(tie_word_embeddings=False, parallel_drafting=False)
     section.require(use_aux_hidden_state=True, parallel_draft_step=1)
@@ -127,9 +116,7 @@ def refuse_others(config: HfConfig) -> None:
     config.require(use_sliding_window=False)
     for kind in config.values.get("layer_types") or ():
         if kind != "full_attention":
-            raise ModelLoadError(
-                f"draft_model: config.json: layer_types must be full_attention, found {kind}"
-            )
+            raise config.refuse_value("layer_types", "full_attention", kind)
 
 
 def read_switch(config: HfConfig, key: str) -> bool:
@@ -149,7 +136,7 @@ def read_layers(config: HfConfig, num_layers: int) -> tuple[int, ...]:
         layers = [2, num_layers // 2, num_layers - 3]
     if not layers or not all(0 <= layer <= num_layers for layer in layers):
         raise ModelLoadError(
-            f"draft_model: config.json: {_LAYERS} must name some of the {num_layers} layers of the "
+            f"{config.source}: {_LAYERS} must name some of the {num_layers} layers of the "
             f"model, found the inputs of {layers}"
         )
     return tuple(layers)

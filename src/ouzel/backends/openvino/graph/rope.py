@@ -121,18 +121,19 @@ def read_rope(config: HfConfig, head_dim: int, *, rotates_partly: bool = False) 
             rope = compute_rope(config, num_dims)
     except (ArithmeticError, ValueError) as error:
         raise ModelLoadError(
-            f"config.json: the rotary positions cannot be computed: {error}"
+            f"{config.source}: the rotary positions cannot be computed: {error}"
         ) from error
     frequencies = [rope.inverse_frequencies]
     if rope.beyond:
         frequencies.append(rope.beyond.inverse_frequencies)
     if not (np.isfinite(frequencies).all() and math.isfinite(rope.scale)):
         raise ModelLoadError(
-            "config.json: the rotary positions cannot be computed: they are not finite"
+            f"{config.source}: the rotary positions cannot be computed: they are not finite"
         )
     if rope.max_positions > MAX_SIZE:
         raise ModelLoadError(
-            f"config.json: the rotary positions must be <= {MAX_SIZE}, found {rope.max_positions}"
+            f"{config.source}: the rotary positions must be <= {MAX_SIZE}, found "
+            f"{rope.max_positions}"
         )
     return rope
 
@@ -163,16 +164,18 @@ def read_ropes_by_kind(
 def rotated_dims(config: HfConfig, head_dim: int, *, rotates_partly: bool) -> int:
     """Returns the number of rotated dimensions of a head, the first ones."""
     if head_dim % 2:
-        raise ModelLoadError(f"config.json: head_dim must be even, found {head_dim}")
+        raise ModelLoadError(f"{config.source}: head_dim must be even, found {head_dim}")
     share = rope_section(config).number(
         "partial_rotary_factor", config.number("partial_rotary_factor", 1.0)
     )
     if share != 1.0 and not rotates_partly:
-        raise ModelLoadError(f"config.json: partial_rotary_factor {share} is not supported, only 1")
+        raise ModelLoadError(
+            f"{config.source}: partial_rotary_factor {share} is not supported, only 1"
+        )
     num_dims = int(head_dim * share)
     if num_dims % 2 or not 0 < num_dims <= head_dim:
         raise ModelLoadError(
-            f"config.json: partial_rotary_factor must leave an even number of the {head_dim} "
+            f"{config.source}: partial_rotary_factor must leave an even number of the {head_dim} "
             f"dimensions of a head, found {share}"
         )
     return num_dims
@@ -204,7 +207,7 @@ def compute_rope(config: HfConfig, num_dims: int) -> Rope:
             return longrope(plain, scaling, original, max_positions)
         case unknown:
             raise ModelLoadError(
-                f"config.json: rope type {unknown} is not supported; supported: "
+                f"{config.source}: rope type {unknown} is not supported; supported: "
                 f"{', '.join(SUPPORTED)}"
             )
 
@@ -212,7 +215,7 @@ def compute_rope(config: HfConfig, num_dims: int) -> Rope:
 def rope_theta(config: HfConfig) -> float:
     theta = rope_section(config).number("rope_theta", config.number("rope_theta", 10000.0))
     if theta <= 0:
-        raise ModelLoadError(f"config.json: rope_theta must be > 0, found {theta}")
+        raise ModelLoadError(f"{config.source}: rope_theta must be > 0, found {theta}")
     return theta
 
 
@@ -232,7 +235,7 @@ def dynamic_theta(theta: float, scaling: HfConfig, num_dims: int) -> float:
     alpha = scaling.number("alpha", 0.0)
     if alpha < 0:
         raise ModelLoadError(
-            f"config.json: alpha of the rotary positions must be >= 0, found {alpha}"
+            f"{scaling.source}: alpha of the rotary positions must be >= 0, found {alpha}"
         )
     return theta * alpha ** (num_dims / (num_dims - 2)) if alpha else theta
 

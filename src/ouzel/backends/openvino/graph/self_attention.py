@@ -77,7 +77,7 @@ class AttentionShape:
         num_kv_heads = config.size("num_key_value_heads", num_heads)
         if num_heads % num_kv_heads:
             raise ModelLoadError(
-                f"config.json: num_attention_heads {num_heads} is no multiple of "
+                f"{config.source}: num_attention_heads {num_heads} is no multiple of "
                 f"num_key_value_heads {num_kv_heads}"
             )
         return cls(

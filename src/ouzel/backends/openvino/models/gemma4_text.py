@@ -58,7 +58,7 @@ def read_shape(config: HfConfig) -> Gemma4Shape:
     head_dims = {layer.kind: layer.head_dim for layer in layers}
     if any(layer.head_dim != head_dims[layer.kind] for layer in layers):
         raise ModelLoadError(
-            "config.json: per_layer_config must have one head_dim for all layers of a kind"
+            f"{config.source}: per_layer_config must have one head_dim for all layers of a kind"
         )
     return Gemma4Shape(
         hidden_size=config.size("hidden_size"),
@@ -81,7 +81,7 @@ def refuse_unsupported_attention(config: HfConfig) -> None:
     # "vision" has no effect on text
     if config.text("use_bidirectional_attention", "vision") != "vision":
         raise ModelLoadError(
-            "config.json: use_bidirectional_attention must be null or vision, "
+            f"{config.source}: use_bidirectional_attention must be null or vision, "
             f"found {config.text('use_bidirectional_attention')}"
         )
 
@@ -119,8 +119,8 @@ def read_caches(config: HfConfig, kinds: list[str]) -> list[int]:
     num_own = len(kinds) - num_shared
     if num_shared < 0 or set(kinds[: max(num_own, 0)]) != set(kinds):
         raise ModelLoadError(
-            f"config.json: num_kv_shared_layers must leave a layer of each kind of {len(kinds)}, "
-            f"found {num_shared}"
+            f"{config.source}: num_kv_shared_layers must leave a layer of each kind of "
+            f"{len(kinds)}, found {num_shared}"
         )
     last = {kind: index for index, kind in enumerate(kinds[:num_own])}
     return [*range(num_own), *(last[kind] for kind in kinds[num_own:])]
@@ -137,7 +137,7 @@ def read_kinds(config: HfConfig) -> list[str]:
         kinds = config.texts("layer_types", num_layers)
     if unknown := set(kinds) - {SLIDING, FULL}:
         raise ModelLoadError(
-            f"config.json: layer_types must be {SLIDING} and {FULL}, found {', '.join(unknown)}"
+            f"{config.source}: layer_types must be {SLIDING} and {FULL}, found {', '.join(unknown)}"
         )
     return [*kinds[:-1], FULL]
 
@@ -158,9 +158,7 @@ def read_head_sizes(config: HfConfig, index: int, kind: str) -> tuple[int, int]:
         )
         own = own or HfConfig({})
         if unknown := set(own.values) - {"head_dim", "num_key_value_heads"}:
-            raise ModelLoadError(
-                f"config.json: per_layer_config: {', '.join(sorted(unknown))} is not supported"
-            )
+            raise ModelLoadError(f"{layers.source}: {', '.join(sorted(unknown))} is not supported")
         head_dim = own.size("head_dim", head_dim)
         num_kv_heads = own.size("num_key_value_heads", num_kv_heads)
     elif kind == FULL:
@@ -170,8 +168,8 @@ def read_head_sizes(config: HfConfig, index: int, kind: str) -> tuple[int, int]:
     num_heads = config.size("num_attention_heads")
     if num_heads % num_kv_heads:
         raise ModelLoadError(
-            f"config.json: num_attention_heads {num_heads} is no multiple of the {num_kv_heads} "
-            f"key-value heads of layer {index}"
+            f"{config.source}: num_attention_heads {num_heads} is no multiple of the "
+            f"{num_kv_heads} key-value heads of layer {index}"
         )
     return head_dim, num_kv_heads
 
@@ -184,15 +182,14 @@ def make_rope(config: HfConfig, kind: str, head_dim: int) -> Rope:
     sections = config.section("rope_parameters") or HfConfig(dict(ROPES))
     section = sections.section(kind)
     if section is None:
-        raise ModelLoadError(f"config.json: rope_parameters must have {kind}")
+        raise ModelLoadError(f"{config.source}: rope_parameters must have {kind}")
     is_proportional = rope_type(section) == "proportional"
     parameters = section.values
     if is_proportional:
         parameters = {"rope_type": "default", "rope_theta": section.number("rope_theta", 10_000.0)}
     positions = config.size("max_position_embeddings")
-    rope = read_rope(
-        HfConfig({"rope_parameters": parameters, "max_position_embeddings": positions}), head_dim
-    )
+    values = {"rope_parameters": parameters, "max_position_embeddings": positions}
+    rope = read_rope(HfConfig(values, config.source), head_dim)
     if not is_proportional:
         return rope
     frequencies = rope.inverse_frequencies / section.number("factor", 1.0)
@@ -207,13 +204,13 @@ def read_layer_embeddings(config: HfConfig) -> LayerEmbeddings | None:
     vocab_size = config.size("vocab_size_per_layer_input")
     if vocab_size < config.size("vocab_size"):
         raise ModelLoadError(
-            "config.json: vocab_size_per_layer_input must be >= vocab_size "
+            f"{config.source}: vocab_size_per_layer_input must be >= vocab_size "
             f"{config.size('vocab_size')}, found {vocab_size}"
         )
     image_token_id = config.integer("pad_token_id", 0)
     if not 0 <= image_token_id < vocab_size:
         raise ModelLoadError(
-            "config.json: pad_token_id must be >= 0 and < vocab_size_per_layer_input "
+            f"{config.source}: pad_token_id must be >= 0 and < vocab_size_per_layer_input "
             f"{vocab_size}, found {image_token_id}"
         )
     return LayerEmbeddings(

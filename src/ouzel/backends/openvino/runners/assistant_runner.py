@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.cache.kv_cache import KvCache
-from ouzel.backends.openvino.graph.attention import TWO_WAY_BEGINS
 from ouzel.backends.openvino.language_model import PredictionGraphs
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.graph_request import GraphRequest
-from ouzel.backends.openvino.runners.step_inputs import paging_inputs, rope_inputs, two_way_inputs
+from ouzel.backends.openvino.runners.step_inputs import paging_inputs, rope_inputs
 from ouzel.engine.base import ForwardBatch
 from ouzel.types.engine_info import EngineInfo
 
@@ -49,8 +48,6 @@ class AssistantRunner:
         embedded = self._embedding.output()
         hidden = np.zeros_like(embedded) if batch.hidden_rows is None else batch.hidden_rows
         inputs = paging_inputs(batch) | rope_inputs(self._ropes, batch)
-        if self._layers.has_input(TWO_WAY_BEGINS):
-            inputs |= two_way_inputs(batch)
         self._layers.run(inputs | {"embedded_rows": embedded, "hidden_rows": hidden})
         if not batch.sampled_rows.size:
             self.hidden_rows = self.hidden_rows[:0]

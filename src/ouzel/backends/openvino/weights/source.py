@@ -188,5 +188,10 @@ class PartWriter(Protocol):
 class MemoryWriter:
     """Stores the parts in memory, when they cannot be stored on disk."""
 
+    def __init__(self) -> None:
+        self.num_bytes = 0
+
     def append(self, chunks: Iterable[Array]) -> tuple[Array, dict[str, Any]]:
-        return np.ascontiguousarray(np.concatenate(list(chunks))), {}  # chunks may be transposed
+        part = np.ascontiguousarray(np.concatenate(list(chunks)))  # chunks may be transposed
+        self.num_bytes += part.nbytes
+        return part, {}
