@@ -17,6 +17,7 @@ from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
+from tests.backends.eagle_heads import copy_head_as_ir
 from tests.model_store.hub import REVISION, TOKEN, Hub, serving_hub
 
 SIZE = 24 * 2**20
@@ -280,6 +281,14 @@ def test_a_head_is_pulled_without_its_weights(tmp_path: Path) -> None:
         status, _, errors = pull(str(directory), *flags, env=env)
         assert status == 1
         assert f"{named}: {directory.name} is an EAGLE-3 head, whose weights" in errors
+
+
+def test_a_head_as_openvino_ir_is_refused_as_in_a_server(tmp_path: Path) -> None:
+    directory = copy_head_as_ir(tmp_path / "head")
+    status, output, errors = pull(str(directory), env=environment(tmp_path, find_unused_address()))
+    assert status == 1
+    assert "to serve it" not in output
+    assert f"{directory} is an EAGLE-3 head as OpenVINO IR, which cannot be read; name" in errors
 
 
 def test_an_assistant_is_not_calibrated(tmp_path: Path) -> None:
