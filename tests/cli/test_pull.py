@@ -291,12 +291,23 @@ def test_a_head_as_openvino_ir_is_refused_as_in_a_server(tmp_path: Path) -> None
     assert f"{directory} is an EAGLE-3 head as OpenVINO IR, which cannot be read; name" in errors
 
 
-def test_an_assistant_is_not_calibrated(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("flag", "about"),
+    [
+        ("--calibrate", "is an assistant, which reads no text of its own"),
+        ("--mtp", "is an assistant, which has no prediction layer"),
+    ],
+)
+def test_flags_that_do_not_fit_an_assistant_are_refused_before_weights_are_made(
+    flag: str, about: str, tmp_path: Path
+) -> None:
     directory = Path(__file__).parents[1] / "backends" / "golden_assistant" / "gemma4"
     env = environment(tmp_path, find_unused_address())
-    status, _, errors = pull(str(directory), "--weights", "int4", "--calibrate", env=env)
+    status, output, errors = pull(str(directory), "--weights", "int4", flag, env=env)
     assert status == 1
-    assert "--calibrate: gemma4 is an assistant, which reads no text of its own" in errors
+    assert f"{flag}: gemma4 {about}" in errors
+    assert "is in" not in output
+    assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.release("vector models that are pulled or inspected")
