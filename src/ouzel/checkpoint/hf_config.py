@@ -198,10 +198,11 @@ class HfConfig:
 
     def _minicpmv_text(self) -> str:
         version = self.values.get("version")
-        text = f"{version:.1f}" if isinstance(version, int | float) else version
-        if text not in _MINICPMV_TEXTS:
+        if isinstance(version, int | float):
+            version = f"{self.number('version'):.1f}"
+        if not isinstance(version, str) or version not in _MINICPMV_TEXTS:
             raise self.refuse("version", ", ".join(_MINICPMV_TEXTS))
-        return _MINICPMV_TEXTS[text]
+        return _MINICPMV_TEXTS[version]
 
     def with_values(self, **values: object) -> "HfConfig":
         return HfConfig(self.values | values, self._source)
