@@ -132,8 +132,9 @@ class HfConfig:
         """Reads one of the supported texts; the first one is the default."""
         value = self.text(key, supported[0])
         if value not in supported:
+            found = brief(value).strip('"')
             raise ModelLoadError(
-                f"{self._source}: {key} must be {' or '.join(supported)}, found {value}"
+                f"{self._source}: {key} must be {' or '.join(supported)}, found {found}"
             )
         return value
 
