@@ -182,7 +182,7 @@ def test_unknown_types_and_tensors_are_refused(tmp_path: Path) -> None:
 
 
 def fuse_queries_keys_and_values(gguf: Gguf, more_rows: int = 0) -> Gguf:
-    """Describes those of the first layer as one matrix and one vector."""
+    """Describes the attention of the first layer with one matrix and one vector."""
     tensors = dict(gguf.tensors)
     for kind in ("weight", "bias"):
         query, *_ = (tensors.pop(f"v.blk.0.attn_{part}.{kind}") for part in "qkv")

@@ -103,7 +103,7 @@ def test_a_chat_ends_as_vllms_clients_end_it(server: RunningServer) -> None:
 def test_the_end_of_a_chat_may_be_among_the_variables_of_its_template(
     server: RunningServer,
 ) -> None:
-    """It replaces the end in the model's files, which is no field of the request."""
+    """The variable replaces the end in the model's files, which is no field of the request."""
     chat = make_chat("text", INSTRUCTION)
 
     default = read_vectors(server, messages=chat)
