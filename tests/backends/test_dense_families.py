@@ -138,6 +138,7 @@ def test_another_spelling_of_the_same_settings_gives_the_same_logits(
         ("mpt", {"expansion_ratio": 2}, "expansion_ratio 2 is not supported; supported: only 4"),
         ("mpt", {"no_bias": False}, "no_bias false is not supported"),
         ("mpt", {"norm_type": "rmsnorm"}, "norm_type must be .* or layernorm, found rmsnorm"),
+        ("mpt", {"norm_type": "x" * 5000}, "norm_type must be .* or layernorm, found x{79}…$"),
         ("mpt", {"logit_scale": "inv_sqrt_d_model"}, "logit_scale .* is not supported"),
         ("mpt", {"attn_config": {"alibi": False}}, "attn_config: alibi false is not supported"),
         ("mpt", {"attn_config": {"alibi_bias_max": 16}}, "alibi_bias_max 16 is not supported"),

@@ -173,6 +173,8 @@ def measure(directory: Path) -> None:
         ("gemma4", {"vision_config": {"use_clipped_linears": True}}, "q_proj.input_min is missing"),
         ("minicpmv", {"version": 2.5}, "version 2.5 is not supported; supported: 2.6, 4.0, 4.5"),
         ("minicpmv", {"version": None}, "version null is not supported"),
+        ("minicpmv", {"version": [2.6]}, r"version \[2.6\] is not supported; supported: 2.6"),
+        ("minicpmv", {"version": 10**400}, "version must be a number, found 1000"),
         ("minicpmv", {"scale_emb": 12}, "scale_emb 12 is not supported; supported: only 1"),
         ("minicpmv", {"query_num": 4}, "resampler.query has the shape"),
         ("minicpmv", {"drop_vision_last_layer": True}, "encoder.layers.2.* is in the checkpoint"),

@@ -72,11 +72,11 @@ def test_texts_that_are_compared_token_by_token_are_no_chats(tmp_path: Path) -> 
         ),
         (
             {"chat_template": {"restore_suffix": False}},
-            "chat_template: restore_suffix false is not supported; supported: true",
+            "chat_template: restore_suffix false is not supported; supported: only true",
         ),
         (
             {"chat_template": {"max_length": 9}},
-            "chat_template: max_length 9 is not supported; supported: null",
+            "chat_template: max_length 9 is not supported; supported: only null",
         ),
         (
             {"image": {"max_pixels": 4096}},
@@ -90,3 +90,20 @@ def test_other_settings_are_refused(processing: Any, message: str, tmp_path: Pat
         read_sentence_files(tmp_path, "decoder")
     assert message in str(refused.value)
     assert "sentence_bert_config.json" in str(refused.value)
+
+
+def test_a_refusal_names_the_file_in_the_folder_of_the_transformer(tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text(
+        json.dumps([{"type": "sentence_transformers.models.Transformer", "path": "0_Transformer"}])
+    )
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "qwen3_vl"}))
+    path = tmp_path / "0_Transformer" / "sentence_bert_config.json"
+    path.parent.mkdir()
+    for more, fault in (
+        ({"processing_kwargs": {"chat_template": 3}}, "processing_kwargs: chat_template must be"),
+        ({"do_lower_case": True}, "modality_config: message is not supported beside"),
+    ):
+        path.write_text(json.dumps({"modality_config": MESSAGE, **more}))
+        with pytest.raises(ModelLoadError) as refused:
+            read_sentence_files(tmp_path, "decoder")
+        assert f"{path}: {fault}" in str(refused.value)

@@ -17,6 +17,7 @@ from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
+from tests.backends.eagle_heads import copy_head_as_ir
 from tests.model_store.hub import REVISION, TOKEN, Hub, serving_hub
 
 SIZE = 24 * 2**20
@@ -282,12 +283,31 @@ def test_a_head_is_pulled_without_its_weights(tmp_path: Path) -> None:
         assert f"{named}: {directory.name} is an EAGLE-3 head, whose weights" in errors
 
 
-def test_an_assistant_is_not_calibrated(tmp_path: Path) -> None:
+def test_a_head_as_openvino_ir_is_refused_as_in_a_server(tmp_path: Path) -> None:
+    directory = copy_head_as_ir(tmp_path / "head")
+    status, output, errors = pull(str(directory), env=environment(tmp_path, find_unused_address()))
+    assert status == 1
+    assert "to serve it" not in output
+    assert f"{directory} is an EAGLE-3 head as OpenVINO IR, which cannot be read; name" in errors
+
+
+@pytest.mark.parametrize(
+    ("flag", "about"),
+    [
+        ("--calibrate", "is an assistant, which reads no text of its own"),
+        ("--mtp", "is an assistant, which has no prediction layer"),
+    ],
+)
+def test_flags_that_do_not_fit_an_assistant_are_refused_before_weights_are_made(
+    flag: str, about: str, tmp_path: Path
+) -> None:
     directory = Path(__file__).parents[1] / "backends" / "golden_assistant" / "gemma4"
     env = environment(tmp_path, find_unused_address())
-    status, _, errors = pull(str(directory), "--weights", "int4", "--calibrate", env=env)
+    status, output, errors = pull(str(directory), "--weights", "int4", flag, env=env)
     assert status == 1
-    assert "--calibrate: gemma4 is an assistant, which reads no text of its own" in errors
+    assert f"{flag}: gemma4 {about}" in errors
+    assert "is in" not in output
+    assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.release("vector models that are pulled or inspected")

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +179,37 @@ def test_unknown_types_and_tensors_are_refused(tmp_path: Path) -> None:
     for name in ("v.blk.0.attn_sinks", "mm.extra.weight", "v.blk.0.attn_q.scale2"):
         with pytest.raises(ModelLoadError, match=f"tensor {name} is not supported"):
             name_projector_tensors(broken(tmp_path, known, name))
+
+
+def fuse_queries_keys_and_values(gguf: Gguf, more_rows: int = 0) -> Gguf:
+    """Describes the attention of the first layer with one matrix and one vector."""
+    tensors = dict(gguf.tensors)
+    for kind in ("weight", "bias"):
+        query, *_ = (tensors.pop(f"v.blk.0.attn_{part}.{kind}") for part in "qkv")
+        shape = (3 * query.shape[0] + more_rows, *query.shape[1:])
+        tensors[f"v.blk.0.attn_qkv.{kind}"] = replace(query, shape=shape)
+    return Gguf(gguf.metadata, tensors)
+
+
+def test_a_fused_matrix_is_cut_into_queries_keys_and_values() -> None:
+    _, projector = find_files("smolvlm")
+    gguf = read_gguf([projector])
+    expected, fused = name_projector_tensors(gguf), fuse_queries_keys_and_values(gguf)
+
+    found = name_projector_tensors(fused)
+
+    assert {name: each.shape for name, each in found.items()} == {
+        name: each.shape for name, each in expected.items()
+    }
+    for kind in ("weight", "bias"):
+        whole = fused.tensors[f"v.blk.0.attn_qkv.{kind}"]
+        size = gguf.tensors[f"v.blk.0.attn_q.{kind}"].row_bytes
+        size *= whole.shape[0] // 3 if kind == "weight" else 1
+        for number, part in enumerate("qkv"):
+            [name] = [each for each in found if f"layers.0.self_attn.{part}_proj.{kind}" in each]
+            assert found[name].location.offset == whole.offset + number * size
+    with pytest.raises(ModelLoadError, match=r"attn_qkv\.weight must have a multiple of 3 rows"):
+        name_projector_tensors(fuse_queries_keys_and_values(gguf, more_rows=1))
 
 
 def test_a_setting_that_is_not_computed_is_refused(tmp_path: Path) -> None:

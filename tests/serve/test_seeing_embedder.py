@@ -100,6 +100,26 @@ def test_a_chat_ends_as_vllms_clients_end_it(server: RunningServer) -> None:
     assert np.abs(closed - expected).max() > 1e-3
 
 
+def test_the_end_of_a_chat_may_be_among_the_variables_of_its_template(
+    server: RunningServer,
+) -> None:
+    """The variable replaces the end in the model's files, which is no field of the request."""
+    chat = make_chat("text", INSTRUCTION)
+
+    default = read_vectors(server, messages=chat)
+    closed = read_vectors(server, messages=chat, add_generation_prompt=False)
+    by_variable = {
+        is_open: read_vectors(
+            server, messages=chat, chat_template_kwargs={"add_generation_prompt": is_open}
+        )
+        for is_open in (True, False)
+    }
+
+    np.testing.assert_allclose(by_variable[True], default, atol=1e-6)
+    np.testing.assert_allclose(by_variable[False], closed, atol=1e-6)
+    assert np.abs(default - closed).max() > 1e-3
+
+
 def test_special_tokens_can_be_left_out(server: RunningServer) -> None:
     chat, text = make_chat("text", INSTRUCTION), INPUTS["text"][0]
 
@@ -167,6 +187,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a chat without a role": ({"messages": [{"content": "a"}]}, "messages[0].role"),
     "two ends": (
         {"messages": CHAT, "add_generation_prompt": True, "continue_final_message": True},
+        "continue_final_message must not be true when add_generation_prompt is true",
+    ),
+    "two ends, one among the variables": (
+        {
+            "messages": CHAT,
+            "continue_final_message": True,
+            "chat_template_kwargs": {"add_generation_prompt": True},
+        },
         "continue_final_message must not be true when add_generation_prompt is true",
     ),
     "a part of another kind": (

@@ -135,8 +135,9 @@ class HfConfig:
         """Reads one of the supported texts; the first one is the default."""
         value = self.text(key, supported[0])
         if value not in supported:
+            found = brief(value).strip('"')
             raise ModelLoadError(
-                f"{self.source}: {key} must be {' or '.join(supported)}, found {value}"
+                f"{self.source}: {key} must be {' or '.join(supported)}, found {found}"
             )
         return value
 
@@ -201,10 +202,11 @@ class HfConfig:
 
     def _minicpmv_text(self) -> str:
         version = self.values.get("version")
-        text = f"{version:.1f}" if isinstance(version, int | float) else version
-        if text not in _MINICPMV_TEXTS:
+        if isinstance(version, int | float):
+            version = f"{self.number('version'):.1f}"
+        if not isinstance(version, str) or version not in _MINICPMV_TEXTS:
             raise self.refuse("version", ", ".join(_MINICPMV_TEXTS))
-        return _MINICPMV_TEXTS[text]
+        return _MINICPMV_TEXTS[version]
 
     def with_values(self, **values: object) -> "HfConfig":
         return HfConfig(self.values | values, self.source)

@@ -17,11 +17,7 @@ def refuse_lone_draft(directory: Path) -> None:
 
     It is called before config.json is read: some heads have no `model_type`.
     """
-    if is_ir_of_draft_head(directory):
-        raise ModelLoadError(
-            f"{directory} is an EAGLE-3 head as OpenVINO IR, which cannot be read; name the "
-            "directory of the original head, with safetensors, as --draft-model of its model"
-        )
+    refuse_lone_ir_of_head(directory)
     if kind := _describe(directory):
         raise ModelLoadError(
             f"{directory} is {kind} and cannot be served alone: name it as --draft-model of its "
@@ -29,10 +25,22 @@ def refuse_lone_draft(directory: Path) -> None:
         )
 
 
+def refuse_lone_ir_of_head(directory: Path) -> None:
+    """Raises ModelLoadError if the directory holds an EAGLE-3 head as OpenVINO IR.
+
+    Not even a model can use it as its draft.
+    """
+    if is_ir_of_draft_head(directory):
+        raise ModelLoadError(
+            f"{directory} is an EAGLE-3 head as OpenVINO IR, which cannot be read; name the "
+            "directory of the original head, with safetensors, as --draft-model of its model"
+        )
+
+
 def _describe(directory: Path) -> str:
     """Returns the kind of a draft in words; an empty text for a model."""
     try:
-        if is_draft_head(directory) or is_ir_of_draft_head(directory):
+        if is_draft_head(directory):
             return "an EAGLE-3 head"
     except ModelLoadError:  # the loader of models reports a broken config.json
         return ""

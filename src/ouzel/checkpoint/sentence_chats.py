@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ouzel.checkpoint.model_files import JsonObject, brief
+from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.checkpoint.model_files import brief
 from ouzel.errors import ModelLoadError
 
-_FILE = "sentence_bert_config.json"
 # A model with one of these files has a processor, which adds the tokenizer's special tokens to a
 # chat; a tokenizer alone does not.
 _PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
@@ -28,58 +28,43 @@ class SentenceChats:
     template_kwargs: Mapping[str, object] = field(default_factory=dict)
 
 
-def read_sentence_chats(directory: Path, reading: JsonObject) -> SentenceChats | None:
+def read_sentence_chats(directory: Path, config: HfConfig) -> SentenceChats | None:
     """Returns the form of the chats, None for a model of plain texts.
 
-    `reading` has the contents of `sentence_bert_config.json`. Raises ModelLoadError for settings
+    `config` has the contents of `sentence_bert_config.json`. Raises ModelLoadError for settings
     that Ouzel does not honour.
     """
-    modalities = reading.get("modality_config")
+    modalities = config.values.get("modality_config")
     if not isinstance(modalities, dict) or "message" not in modalities:
         return None
-    processing = reading.get("processing_kwargs") or {}
-    if not isinstance(processing, dict):
-        raise _wrong(directory, "processing_kwargs", processing)
-    for key, value in processing.items():
+    processing = config.section("processing_kwargs") or HfConfig({})
+    for key, value in processing.values.items():
         if key != "chat_template" and value not in (None, {}):
             raise ModelLoadError(
-                f"{directory / _FILE}: processing_kwargs: {brief(key)} is not supported, found "
-                f"{brief(value)}; supported: chat_template"
+                f"{processing.source}: {brief(key)} is not supported, found {brief(value)}; "
+                "supported: chat_template"
             )
-    settings = processing.get("chat_template") or {}
-    if not isinstance(settings, dict):
-        raise _wrong(directory, "processing_kwargs: chat_template", settings)
-    for key, only in _OTHERS.items():
-        if settings.get(key) not in (None, only):
-            raise ModelLoadError(
-                f"{directory / _FILE}: processing_kwargs: chat_template: {key} "
-                f"{brief(settings[key])} is not supported; supported: {brief(only)}"
-            )
-    ends_open = settings.get("add_generation_prompt", False)
+    settings = processing.section("chat_template") or HfConfig({})
+    settings.require(**_OTHERS)
+    ends_open = settings.values.get("add_generation_prompt", False)
     if not isinstance(ends_open, bool):
-        raise ModelLoadError(
-            f"{directory / _FILE}: add_generation_prompt must be true or false, found "
-            f"{brief(ends_open)}"
-        )
+        raise settings.refuse_value("add_generation_prompt", "true or false", ends_open)
     return SentenceChats(
         add_generation_prompt=ends_open,
         add_special_tokens=any((directory / name).is_file() for name in _PROCESSOR_FILES),
         template_kwargs={
             key: value
-            for key, value in settings.items()
+            for key, value in settings.values.items()
             if key not in ("add_generation_prompt", *_OTHERS)
         },
     )
 
 
-def refuse_beside_chats(directory: Path, settings: Mapping[str, bool]) -> None:
-    """Raises ModelLoadError for a setting of plain texts that is set."""
+def refuse_beside_chats(path: Path, settings: Mapping[str, bool]) -> None:
+    """Raises ModelLoadError for a setting of plain texts that is set.
+
+    `path` is the file with the form of the chats.
+    """
     for name, is_set in settings.items():
         if is_set:
-            raise ModelLoadError(
-                f"{directory / _FILE}: modality_config: message is not supported beside {name}"
-            )
-
-
-def _wrong(directory: Path, key: str, value: object) -> ModelLoadError:
-    return ModelLoadError(f"{directory / _FILE}: {key} must be an object, found {brief(value)}")
+            raise ModelLoadError(f"{path}: modality_config: message is not supported beside {name}")

@@ -15,6 +15,7 @@ from typing import Any, Literal, cast, get_args
 
 from ouzel.checkpoint.activations import Activation
 from ouzel.checkpoint.dense_file import TORCH_ACTIVATIONS, DenseFile, read_dense_file
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.checkpoint.late_interaction import VECTOR_HEAD, LateInteraction, read_late_interaction
 from ouzel.checkpoint.model_files import (
     CONFIG_FILE,
@@ -113,7 +114,8 @@ def read_sentence_files(
     config, own = read_config_json(directory), read_json_object(directory / _CONFIG)
     modules = _modules(directory)
     read = _read_modules(directory, modules) if modules else _without_modules(directory, kind)
-    reading = _read_length_file(directory, modules)
+    reading_path = _find_length_file(directory, modules)
+    reading = read_json_object(reading_path)
     interaction = read_late_interaction(directory, config, modules, reading)
     has_own_length = interaction is not None and interaction.document_len is not None
     prompts = read_task_instructions(config) | _prompts(directory, own)
@@ -135,11 +137,11 @@ def read_sentence_files(
         is_matryoshka=bool(config.get("is_matryoshka") or config.get("matryoshka_dimensions")),
         activation=_score_activation(config, own),
         interaction=interaction,
-        chats=read_sentence_chats(directory, reading),
+        chats=read_sentence_chats(directory, HfConfig(reading, str(reading_path))),
     )
     if files.chats is not None:
         refuse_beside_chats(
-            directory,
+            reading_path,
             {"do_lower_case": files.lowers_case, "late interaction": interaction is not None},
         )
     if default is None:
@@ -248,14 +250,14 @@ def _pooling_modes(path: Path) -> tuple[PoolingMode, ...]:
     return cast(tuple[PoolingMode, ...], tuple(modes))
 
 
-def _read_length_file(directory: Path, modules: list[JsonObject]) -> JsonObject:
-    """Reads `sentence_bert_config.json` of the transformer module: the length of texts."""
+def _find_length_file(directory: Path, modules: list[JsonObject]) -> Path:
+    """Returns `sentence_bert_config.json` of the transformer module, with the length of texts."""
     path = ""
     for module in modules:
         if str(module.get("type", "")).endswith("Transformer"):
             path = str(module.get("path", ""))
             break
-    return read_json_object(directory / path / "sentence_bert_config.json")
+    return directory / path / "sentence_bert_config.json"
 
 
 def _max_tokens(directory: Path, reading: JsonObject) -> int | None:

@@ -99,7 +99,7 @@ def run(arguments: Sequence[str]) -> int:
         )
     local = open_model(options.first, may_be_draft=True).local
     if makes_weights:
-        _refuse_head(local, calibrates=calibrates)
+        _refuse_for_draft(local, options.model, calibrates=calibrates)
     if local.origin:
         _say(f"{local.name} comes from {local.origin}")
     _say(f"{local.name} is in {local.directory}, {amount(_measure(local.directory))}")
@@ -119,9 +119,18 @@ def _serve_command(local: LocalModel, name: str) -> str:
     return f"ouzel serve {name} {local.serve_options}".rstrip()
 
 
-def _refuse_head(local: LocalModel, *, calibrates: bool) -> None:
-    """Raises ModelLoadError for an EAGLE-3 head, whose weights depend on its model."""
-    if needs_model(local.directory) and not is_assistant(local.directory):
+def _refuse_for_draft(local: LocalModel, model: ModelConfig, *, calibrates: bool) -> None:
+    """Raises ModelLoadError for flags about weights that do not fit a draft.
+
+    The weights of an EAGLE-3 head depend on its model.
+    """
+    if is_assistant(local.directory):
+        kind = f"{local.name} is an assistant"
+        if calibrates:
+            raise ModelLoadError(f"--calibrate: {kind}, which reads no text of its own")
+        if model.mtp:
+            raise ModelLoadError(f"--mtp: {kind}, which has no prediction layer")
+    elif needs_model(local.directory):
         flag = "--calibrate" if calibrates else "--weights"
         raise ModelLoadError(
             f"{flag}: {local.name} is an EAGLE-3 head, whose weights are compressed at the first "
@@ -220,10 +229,6 @@ def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, 
     from ouzel.backends.openvino.kernels.library import uses_kernels  # noqa: PLC0415
     from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
-    if is_assistant(local.directory):
-        raise ModelLoadError(
-            f"--calibrate: {local.name} is an assistant, which reads no text of its own"
-        )
     check_generates(local, config)
     text, plan = read_calibration_text(local.directory, path), model.weight_plan
     return make_calibrated_entry(

@@ -10,7 +10,7 @@ from ouzel.gguf.facts import Facts
 from ouzel.gguf.file import Gguf, TensorLocation
 from ouzel.gguf.projectors import find_projector
 from ouzel.gguf.projectors.kind import PATCHES, Projector, are_swapped
-from ouzel.gguf.tensors import Piece, StoredTensor
+from ouzel.gguf.tensors import Piece, StoredTensor, cut_rows
 
 _IN_LAYER = re.compile(r"v\.blk\.(\d{1,9})\.(.+)")
 _DEEP = re.compile(r"v\.deepstack\.(\d{1,9})\.(norm|fc1|fc2)\.(weight|bias)")
@@ -42,6 +42,9 @@ class _Naming:
         self._gguf = gguf
         self._facts = Facts(gguf)
         self._projector: Projector = find_projector(self._facts)
+        self._joins = {
+            name: (own, names) for own, names in self._projector.joins.items() for name in names
+        }
         self._changes = self._projector.changes(self._facts)
         self._are_swapped = are_swapped(self._facts)
         layers = {int(found[1]) for found in map(_DEEP.fullmatch, gguf.tensors) if found}
@@ -59,8 +62,8 @@ class _Naming:
             yield from self._named_in_layer(stored, found[1], found[2])
         elif name in projector.bare:
             yield projector.bare[name], self._transposed(stored)
-        elif joined := [each for each in projector.joins.items() if name in each[1]]:
-            [(own, names)] = joined
+        elif name in self._joins:
+            own, names = self._joins[name]
             if name == names[0]:
                 yield own, self._joined(stored, names)
         else:
@@ -107,21 +110,14 @@ class _Naming:
         self, stored: StoredTensor, prefix: str, kind: str
     ) -> Iterator[tuple[str, StoredTensor]]:
         """Parts one matrix into queries, keys and values."""
-        location, rows = stored.location, stored.shape[0] // 3
-        num_bytes = location.row_bytes * rows if len(stored.shape) == 2 else location.row_bytes // 3
-        if stored.shape[0] % 3:
+        rows, rest = divmod(stored.shape[0], len(_PARTS))
+        if rest:
             raise ModelLoadError(
                 f"{self._facts.source}: {stored.name} must have a multiple of 3 rows, "
                 f"found {list(stored.shape)}"
             )
-        for number, part in enumerate(_PARTS):
-            own = replace(
-                location,
-                shape=(rows, *stored.shape[1:]),
-                offset=location.offset + number * num_bytes,
-            )
-            whole = StoredTensor.whole(stored.name, own)
-            yield f"{prefix}{self._projector.layer[part]}.{kind}", self._changed(whole, part)
+        for part, cut in zip(_PARTS, cut_rows(stored, (rows,) * len(_PARTS)), strict=True):
+            yield f"{prefix}{self._projector.layer[part]}.{kind}", self._changed(cut, part)
 
     def _changed(self, stored: StoredTensor, part: str) -> StoredTensor:
         stored = replace(stored, shift=self._projector.shifts.get(part, 0.0))

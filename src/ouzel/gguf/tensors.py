@@ -1,7 +1,7 @@
 """Maps a GGUF file's tensors to the names and shapes of transformers."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -240,19 +240,29 @@ def _split(stored: StoredTensor, prefix: str, split: Split) -> Iterator[tuple[st
 def _cut(
     stored: StoredTensor, prefix: str, kind: str, cut: Cut
 ) -> Iterator[tuple[str, StoredTensor]]:
-    location, num_rows = stored.location, sum(cut.rows.values())
+    parts = cut_rows(stored, tuple(cut.rows.values()))
+    for name, part in zip(cut.rows, parts, strict=True):
+        yield f"{prefix}{name}.{kind}", part
+
+
+def cut_rows(stored: StoredTensor, sizes: Sequence[int]) -> Iterator[StoredTensor]:
+    """Cuts a matrix into parts of so many rows, or a vector into parts of so many elements.
+
+    Raises ModelLoadError unless these are all its rows.
+    """
+    location, num_rows = stored.location, sum(sizes)
     if len(location.shape) not in (1, 2) or location.shape[0] != num_rows:
         raise ModelLoadError(
             f"{location.path}: tensor {stored.name} must have {num_rows} rows, "
             f"found {list(location.shape)}"
         )
     # a vector is one row of the file
-    row_bytes = location.row_bytes if len(location.shape) == 2 else location.row_bytes // num_rows
+    num_bytes = location.row_bytes * (num_rows if len(location.shape) == 2 else 1)
     offset = location.offset
-    for name, rows in cut.rows.items():
+    for rows in sizes:
         own = replace(location, shape=(rows, *location.shape[1:]), offset=offset)
-        yield f"{prefix}{name}.{kind}", StoredTensor.whole(stored.name, own)
-        offset += rows * row_bytes
+        yield StoredTensor.whole(stored.name, own)
+        offset += num_bytes * rows // num_rows
 
 
 def _matrices(location: TensorLocation) -> Iterator[TensorLocation]:

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from ouzel.checkpoint.draft_head import refuse_ir_of_draft_head
-from ouzel.checkpoint.lone_drafts import refuse_lone_draft
+from ouzel.checkpoint.lone_drafts import refuse_lone_draft, refuse_lone_ir_of_head
 from ouzel.checkpoint.weight_files import ADAPTER_CONFIG
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, VllmConfig
 from ouzel.config.adapters import read_adapters
@@ -77,7 +77,9 @@ def _accept(settings: ModelSettings, *, may_be_draft: bool = False) -> CheckedMo
         logger.warning("--draft_eagle3_mode: %s", explain_left_out(settings.model.draft_model))
         model = msgspec.structs.replace(settings.model, draft_model="")
         settings, local = replace(settings, model=model), replace(local, draft=None)
-    if not may_be_draft:
+    if may_be_draft:
+        refuse_lone_ir_of_head(local.directory)
+    else:
         refuse_lone_draft(local.directory)
     if local.draft is not None:
         refuse_ir_of_draft_head(local.draft)

@@ -4,13 +4,12 @@ The chat template writes the marks of a turn around the text. A text that is too
 of these marks: the last token, of which the vector is made, must stay.
 """
 
-from collections.abc import Sequence
-
 from ouzel.checkpoint.model_files import brief
 from ouzel.checkpoint.sentence_chats import SentenceChats
 from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.generation import ChatRendering, ServedModel
 from ouzel.tokenizer.base import FramedText
+from ouzel.vectors.pieces import count_equal
 
 # Two texts without a common token at either end.
 _PROBES = ("a", "b")
@@ -41,10 +40,9 @@ class ChatTexts:
         before, behind = self.frame(prompt, add_special_tokens=add_special_tokens)
         token_ids = self._token_ids(prompt, text, add_special_tokens)
         # The ends of a text may be joined with marks to tokens; such tokens count as the text.
-        num_before = _count_equal(token_ids, before)
+        num_before = count_equal(token_ids, before)
         rest = token_ids[num_before:]
-        num_behind = _count_equal(rest[::-1], behind[::-1])
-        end = len(rest) - num_behind
+        end = len(rest) - count_equal(reversed(rest), reversed(behind))
         return FramedText(token_ids[:num_before], rest[:end], rest[end:])
 
     def frame(self, prompt: str, *, add_special_tokens: bool = True) -> Frame:
@@ -52,7 +50,8 @@ class ChatTexts:
         key = prompt, add_special_tokens
         if key not in self._frames:
             one, other = (self._token_ids(prompt, probe, add_special_tokens) for probe in _PROBES)
-            num_before, num_behind = _count_equal(one, other), _count_equal(one[::-1], other[::-1])
+            num_before = count_equal(one, other)
+            num_behind = count_equal(reversed(one), reversed(other))
             self._frames[key] = one[:num_before], one[len(one) - num_behind :]
         return self._frames[key]
 
@@ -88,12 +87,3 @@ def check_chats(model: ServedModel, name: str) -> None:
 
 def _message(role: str, text: str) -> dict[str, object]:
     return {"role": role, "content": [{"type": "text", "text": text}]}
-
-
-def _count_equal(token_ids: Sequence[int], others: Sequence[int]) -> int:
-    """Returns the number of equal tokens at the beginning of both."""
-    pairs = zip(token_ids, others, strict=False)
-    return next(
-        (place for place, (one, other) in enumerate(pairs) if one != other),
-        min(len(token_ids), len(others)),
-    )

@@ -6,7 +6,9 @@ piece has as many tokens of the document as fit beside these; the last piece has
 not overlap.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from ouzel.prompts.prompt_too_long import PromptTooLong
 from ouzel.tokenizer.base import FramedText
@@ -58,9 +60,12 @@ def move_prompt(framed: FramedText, prompt_token_ids: list[int]) -> FramedText:
     The last tokens of a prompt may be encoded differently before a text; these stay in the first
     piece.
     """
-    pairs = zip(framed.token_ids, prompt_token_ids, strict=False)
-    num_equal = next(
-        (place for place, (one, other) in enumerate(pairs) if one != other), len(prompt_token_ids)
-    )
+    num_equal = count_equal(framed.token_ids, prompt_token_ids)
     before = [*framed.before, *framed.token_ids[:num_equal]]
     return replace(framed, before=before, token_ids=framed.token_ids[num_equal:])
+
+
+def count_equal(token_ids: Iterable[int], others: Iterable[int]) -> int:
+    """Returns the number of equal tokens at the beginning of both."""
+    pairs = zip(token_ids, others, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

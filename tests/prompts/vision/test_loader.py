@@ -252,7 +252,24 @@ def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
             "patch_size must be 14, the value in config.json, found 16",
         ),
         ("minicpmv", {"slice_mode": False}, "at `$.slice_mode`"),
-        ("minicpmv", {"norm_std": [1.0, 0.0, 1.0]}, "norm_std must not have 0"),
+        (
+            "minicpmv",
+            {"norm_std": [1.0, 0.0, 1.0]},
+            "norm_mean and norm_std must be numbers, and norm_std without 0",
+        ),
+        (
+            "minicpmv",
+            {"norm_mean": [float("nan"), 0.0, 1.0]},
+            "norm_mean and norm_std must be numbers",
+        ),
+        (
+            "minicpmv",
+            {"norm_std": [1.0, float("inf"), 1.0]},
+            "norm_mean and norm_std must be numbers",
+        ),
+        ("minicpmv", {"rescale_factor": 0.5}, "rescale_factor must be 1/255, found 0.5"),
+        ("minicpmv", {"do_rescale": False}, "at `$.do_rescale`"),
+        ("minicpmv", {"do_normalize": False}, "at `$.do_normalize`"),
         (
             "minicpmv4_6",
             {"patch_size": 16},

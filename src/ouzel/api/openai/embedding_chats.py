@@ -92,11 +92,12 @@ def encode_chat(fields: ChatOrInput, model: ServedModel, files: SentenceFiles) -
     chats = files.chats or SentenceChats()
     continues = fields.continue_final_message or False
     ends_open, special = fields.add_generation_prompt, fields.add_special_tokens
+    defaults = dict(chats.template_kwargs)
+    if ends_open is None and not continues:
+        defaults["add_generation_prompt"] = chats.add_generation_prompt
     rendering = ChatRendering(
-        template_kwargs={**chats.template_kwargs, **(fields.chat_template_kwargs or {})},
-        add_generation_prompt=(chats.add_generation_prompt and not continues)
-        if ends_open is None
-        else ends_open,
+        template_kwargs=defaults | (fields.chat_template_kwargs or {}),
+        add_generation_prompt=ends_open,
         continue_final_message=continues,
         add_special_tokens=chats.add_special_tokens if special is None else special,
     )

@@ -97,11 +97,15 @@ class Assistant:
         A draft ends early below the confidence threshold.
         """
         drafts: DraftTokens = {request.sequence: [] for request in requests}
-        rows = [_find_row(sequence) for sequence in drafts]
+        rows: list[Rows] = []
+        for sequence in drafts:
+            row = _find_row(sequence)
+            assert row is not None, "`begin` has found it"
+            rows.append(row)
         while requests:
             sequences = [request.sequence for request in requests]
             tokens = [(drafts[each] or each.token_ids)[-1] for each in sequences]
-            logits = self._run(sequences, tokens, [row for row in rows if row is not None])
+            logits = self._run(sequences, tokens, rows)
             places = {sequence: place for place, sequence in enumerate(sequences)}
             requests = draw_drafts(requests, list(logits), drafts)
             rows = [self.runner.hidden_rows[[places[request.sequence]]] for request in requests]

@@ -30,10 +30,15 @@ _Mark = Annotated[str, Meta(min_length=1, max_length=256)]
 
 
 class _Settings(PixelSettings, frozen=True, kw_only=True):
-    """The names of these settings are not transformers'."""
+    """The names of these settings are not transformers'.
 
-    norm_mean: Channels = HALVES
-    norm_std: Channels = HALVES
+    The reference always divides colours by 255 and normalises them.
+    """
+
+    image_mean: Channels = msgspec.field(name="norm_mean", default=HALVES)
+    image_std: Channels = msgspec.field(name="norm_std", default=HALVES)
+    do_rescale: Literal[True] = True
+    do_normalize: Literal[True] = True
     max_slice_nums: Annotated[int, Meta(ge=1, le=256)] = 9
     scale_resolution: Side = 448
     patch_size: PatchSide = 14
@@ -61,7 +66,6 @@ class _Config(msgspec.Struct, frozen=True):
 def load(files: ProcessorFiles) -> ImageProcessor:
     settings = read_image_settings(files, {"MiniCPMVImageProcessor": _Settings})
     _check(settings, files)
-    own = PixelSettings(image_mean=settings.norm_mean, image_std=settings.norm_std)
     numbers = (settings.im_id_start, settings.im_id_end)
     return SlicingImageProcessor(
         placeholder=_PLACEHOLDER,
@@ -72,7 +76,7 @@ def load(files: ProcessorFiles) -> ImageProcessor:
             slice=(settings.slice_start, settings.slice_end),
             number=numbers if settings.use_image_id else None,
         ),
-        normalisation=own.normalisation(),
+        normalisation=settings.normalisation(),
         resample=settings.resample,
         scale=settings.scale_resolution,
         unit=settings.patch_size,
@@ -83,12 +87,18 @@ def load(files: ProcessorFiles) -> ImageProcessor:
 
 
 def _check(settings: _Settings, files: ProcessorFiles) -> None:
-    """Compares the settings with the encoder's. Raises ModelLoadError if they differ."""
+    """Compares the settings with the encoder's and the reference's.
+
+    Raises ModelLoadError if they differ.
+    """
     config = read_record(files.config, _Config, files.directory / "config.json")
     compare_with_config(
         files,
         patch_size=(settings.patch_size, config.vision_config.patch_size),
         image_feature_size=(settings.image_feature_size, config.query_num),
     )
-    if 0 in settings.norm_std:
-        raise ModelLoadError(f"{files.image_processor_path}: norm_std must not have 0")
+    if settings.rescale_factor != 1 / 255:
+        raise ModelLoadError(
+            f"{files.image_processor_path}: rescale_factor must be 1/255, "
+            f"found {settings.rescale_factor}"
+        )

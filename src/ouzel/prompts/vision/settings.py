@@ -162,9 +162,10 @@ def read_video_settings(
 def _check(settings: Settings, source: Path) -> Settings:
     numbers = (settings.rescale_factor, *settings.image_mean, *settings.image_std)
     if not all(map(math.isfinite, numbers)) or 0 in settings.image_std:
+        names = {each.name: each.encode_name for each in msgspec.structs.fields(settings)}
+        mean, std = names["image_mean"], names["image_std"]
         raise ModelLoadError(
-            f"{source}: rescale_factor, image_mean and image_std must be numbers, "
-            "and image_std without 0"
+            f"{source}: rescale_factor, {mean} and {std} must be numbers, and {std} without 0"
         )
     if not settings.do_resize:
         raise ModelLoadError(f"{source}: do_resize must be true, found false")
