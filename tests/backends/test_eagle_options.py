@@ -6,19 +6,12 @@ import numpy as np
 import pytest
 
 from ouzel.engine.core import EngineCore
-from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.types.engine_request import EngineRequest
 from tests.backends.adapters import random_adapter
 from tests.backends.eagle_heads import HEADS, MODELS, load
+from tests.engine.drafting import FREE_PREDICTION
 from tests.engine.requests import make_request, run, run_alone, with_adapter
 
-SPECULATION = Speculation(
-    prompt_lookup=False,
-    predicts=True,
-    costs=StepCosts((1, 100), (1.0, 1.01)),
-    draft_costs=StepCosts((1, 100), (0.001, 0.00101)),
-)
 HEAD, MODEL = HEADS / "llama-specforge", MODELS / "llama"
 
 
@@ -34,7 +27,7 @@ def test_answers_with_an_adapter_are_the_same_with_and_without_a_head(
 ) -> None:
     path = random_adapter(MODEL, seed=1).write(tmp_path / "adapter")
     answers = []
-    for head, speculation in ((None, None), (HEAD, SPECULATION)):
+    for head, speculation in ((None, None), (HEAD, FREE_PREDICTION)):
         engine = EngineCore(load(head, MODEL, cache_dir, max_loras=1), speculation=speculation)
         engine.adapters.load("adapter", str(path))
         run(engine)
@@ -60,7 +53,7 @@ def test_a_deterministic_engine_with_a_head_keeps_the_bits_of_logprobs(
         ]
 
     runs = []
-    for head, speculation in ((None, None), (HEAD, SPECULATION)):
+    for head, speculation in ((None, None), (HEAD, FREE_PREDICTION)):
         engine = EngineCore(
             load(head, MODEL, cache_dir, deterministic=True), speculation=speculation
         )

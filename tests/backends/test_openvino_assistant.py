@@ -21,7 +21,6 @@ from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.flat_batch import build_flat_batch
 from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import make_model_config
 from ouzel.gguf.file import read_gguf
@@ -29,12 +28,11 @@ from ouzel.serve.engine_factories import openvino_engine
 from ouzel.serve.measuring import Question, measure
 from tests.backends import quantize
 from tests.backends.vision_golden import read_vision_golden
+from tests.engine.drafting import FOR_NOTHING, FREE
 from tests.engine.requests import make_request, run, run_alone
 
 GOLDEN = Path(__file__).parent / "golden"
 ASSISTANTS = Path(__file__).parent / "golden_assistant"
-FREE = StepCosts((1, 100), (1.0, 1.01))
-FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
 BLOCKS = list(range(4))
 IN_F32 = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
 NAMES = ["gemma4-shared", "gemma4-unified"]

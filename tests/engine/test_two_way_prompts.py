@@ -13,14 +13,13 @@ import pytest
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import EngineRequest, SpeculationParams
 from ouzel.types.step_output import FinishReason
+from tests.engine.drafting import FREE
 from tests.engine.requests import make_request, run, run_alone
 from tests.engine.test_images import picture, request
 
-FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
 TEXT = [(7 * i) % 89 for i in range(40)]
 
 
@@ -185,7 +184,7 @@ def test_guessed_tokens_change_no_answer() -> None:
     original = make_request(TEXT[:30], max_tokens=24)
     expected = tokens_alone(original)
     predicted = SpeculationParams(predicted_token_ids=expected)
-    engine = EngineCore(make_runner(), speculation=Speculation(costs=FREE_ROWS))
+    engine = EngineCore(make_runner(), speculation=Speculation(costs=FREE))
 
     [guessed] = run_alone(engine, msgspec.structs.replace(original, speculation=predicted))
 
