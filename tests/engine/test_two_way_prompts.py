@@ -144,8 +144,9 @@ def test_preempted_sequences_compute_prompt_and_output_again() -> None:
 
     results = run(engine, requests)
 
-    assert engine.stats().num_preemptions
-    assert len(list_computed_prompts(runner)) > len(requests)
+    num_preemptions = engine.stats().num_preemptions
+    assert num_preemptions
+    assert len(list_computed_prompts(runner)) == 6 + num_preemptions
     for each in requests:
         assert results[each.request_id, 0].token_ids == tokens_alone(each)
 
@@ -157,8 +158,8 @@ def test_preempted_sequences_find_their_own_blocks() -> None:
 
     results = run(engine, requests)
 
-    assert engine.stats().num_preemptions
-    assert list_computed_prompts(runner) == [20, 21, 22, 23, 24, 25]
+    num_preemptions = engine.stats().num_preemptions
+    assert 6 <= len(list_computed_prompts(runner)) < 6 + num_preemptions
     for each in requests:
         assert results[each.request_id, 0].token_ids == tokens_alone(each)
 
