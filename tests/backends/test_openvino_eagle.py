@@ -220,15 +220,15 @@ class Forced:
 
 
 def test_a_head_from_the_cache_is_the_same_head(
-    head: Path, model: Path, golden: dict[str, NDArray[Any]], cache_dir: Path
+    head: Path, model: Path, golden: dict[str, NDArray[Any]], tmp_path: Path
 ) -> None:
-    check_head(load(head, model, cache_dir), golden)
-    [entry] = cache_dir.glob(f"{head.name}-*")
+    check_head(load(head, model, tmp_path), golden)
+    [entry] = tmp_path.glob(f"{head.name}-*")
     before = entry.stat().st_mtime_ns
-    check_head(load(head, model, cache_dir), golden)
+    check_head(load(head, model, tmp_path), golden)
     assert entry.stat().st_mtime_ns == before
     (entry / "index.json").write_text("broken")
-    check_head(load(head, model, cache_dir), golden)
+    check_head(load(head, model, tmp_path), golden)
 
 
 def test_the_cache_of_blocks_has_the_entries_of_the_head(
