@@ -177,7 +177,7 @@ def test_an_assistant_reads_a_narrow_cache(
 
 
 def check_best_logits(logits: NDArray[np.float32], expected: NDArray[np.floating]) -> None:
-    """Checks that the logits of the likeliest tokens go with those of transformers."""
+    """Checks that the logits of the likeliest tokens go with the logits of transformers."""
     best = np.argsort(expected)[-16:]
     assert np.corrcoef(logits[best], expected[best])[0, 1] > 0.9
 
