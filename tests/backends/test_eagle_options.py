@@ -1,25 +1,22 @@
-"""Checks EAGLE-3 heads beside adapters, and in a deterministic engine."""
+"""Checks EAGLE-3 heads beside adapters, and heads and assistants in a deterministic engine."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ouzel.backends.openvino import create_runner
+from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.types.engine_request import EngineRequest
 from tests.backends.adapters import random_adapter
 from tests.backends.eagle_heads import HEADS, MODELS, load
+from tests.engine.drafting import FOR_NOTHING, FREE, FREE_PREDICTION
 from tests.engine.requests import make_request, run, run_alone, with_adapter
 
-SPECULATION = Speculation(
-    prompt_lookup=False,
-    predicts=True,
-    costs=StepCosts((1, 100), (1.0, 1.01)),
-    draft_costs=StepCosts((1, 100), (0.001, 0.00101)),
-)
 HEAD, MODEL = HEADS / "llama-specforge", MODELS / "llama"
+ASSISTANTS = MODELS.parent / "golden_assistant"
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +31,7 @@ def test_answers_with_an_adapter_are_the_same_with_and_without_a_head(
 ) -> None:
     path = random_adapter(MODEL, seed=1).write(tmp_path / "adapter")
     answers = []
-    for head, speculation in ((None, None), (HEAD, SPECULATION)):
+    for head, speculation in ((None, None), (HEAD, FREE_PREDICTION)):
         engine = EngineCore(load(head, MODEL, cache_dir, max_loras=1), speculation=speculation)
         engine.adapters.load("adapter", str(path))
         run(engine)
@@ -51,7 +48,42 @@ def test_answers_with_an_adapter_are_the_same_with_and_without_a_head(
 def test_a_deterministic_engine_with_a_head_keeps_the_bits_of_logprobs(
     prompt: list[int], cache_dir: Path
 ) -> None:
-    """Answers alone and beside others are compared, with drafts and without them."""
+    check_bits(
+        prompt,
+        plain=EngineCore(load(None, MODEL, cache_dir, deterministic=True)),
+        drafting=EngineCore(
+            load(HEAD, MODEL, cache_dir, deterministic=True), speculation=FREE_PREDICTION
+        ),
+    )
+
+
+@pytest.mark.parametrize("name", ["gemma4-shared", "gemma4-unified"])
+def test_a_deterministic_engine_with_an_assistant_keeps_the_bits_of_logprobs(
+    name: str, cache_dir: Path
+) -> None:
+    """The plain engine has the assistant too: one answer holds for the same options."""
+    config = EngineConfig(
+        precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02, deterministic=True
+    )
+    model = ModelConfig(
+        model=str(MODELS / name),
+        draft_model=str(ASSISTANTS / name),
+        cache_dir=str(cache_dir),
+        weights="f32",
+    )
+    speculation = Speculation(
+        prompt_lookup=False, assists=True, costs=FREE, draft_costs=FOR_NOTHING
+    )
+    with np.load(MODELS / name / "golden.npz") as arrays:
+        check_bits(
+            arrays["prompt"].tolist(),
+            plain=EngineCore(create_runner(model, config)),
+            drafting=EngineCore(create_runner(model, config), speculation=speculation),
+        )
+
+
+def check_bits(prompt: list[int], *, plain: EngineCore, drafting: EngineCore) -> None:
+    """Compares answers alone and beside others, with drafts and without them."""
 
     def requests() -> list[EngineRequest]:
         return [
@@ -60,16 +92,13 @@ def test_a_deterministic_engine_with_a_head_keeps_the_bits_of_logprobs(
         ]
 
     runs = []
-    for head, speculation in ((None, None), (HEAD, SPECULATION)):
-        engine = EngineCore(
-            load(head, MODEL, cache_dir, deterministic=True), speculation=speculation
-        )
+    for engine in (plain, drafting):
         alone = [run_alone(engine, request)[0] for request in requests()]
         others = requests()
         results = run(engine, others)
         together = [results[request.request_id, 0] for request in others]
         runs += [alone, together]
         for result in (*alone, *together):
-            assert (result.final.num_proposed_tokens > 10) == (head is not None)
+            assert (result.final.num_proposed_tokens > 10) == (engine is drafting)
     outputs = [[(each.token_ids, each.logprobs) for each in results] for results in runs]
     assert all(output == outputs[0] for output in outputs)

@@ -184,23 +184,25 @@ def test_a_head_as_openvino_ir_is_refused(tmp_path: Path, cache_dir: Path) -> No
         openvino_engine(options)
 
 
-def test_a_copy_of_the_models_embedding_takes_no_memory(tmp_path: Path, cache_dir: Path) -> None:
+def test_a_copy_of_the_models_embedding_takes_no_memory(tmp_path: Path) -> None:
     """Published heads have such copies. Another embedding is the head's own."""
     embedding = quantize.load(MODELS / "llama" / "model.safetensors")["model.embed_tokens.weight"]
     kind, values = embedding
+    cache, heads = tmp_path / "cache", tmp_path / "heads"
+    heads.mkdir()
     sizes, logits, identities = [], [], set()
     for own in (None, values, np.roll(values, 1, axis=0)):
-        head = copy_head("llama-specforge", tmp_path)
+        head = copy_head("llama-specforge", heads)
         if own is not None:
             tensors = quantize.load(head / "model.safetensors")
             quantize.save(
                 head / "model.safetensors", tensors | {"embed_tokens.weight": (kind, own)}
             )
-        runner = load(head, MODELS / "llama", cache_dir)
+        runner = load(head, MODELS / "llama", cache)
         rows = np.ones((3, 64), np.float32)
         logits.append(run_entries(runner, [([0], 0, [1, 2, 3])], rows))
         identities.add(runner.info.cache_identity)
-        [entry] = cache_dir.glob(f"{head.name}-*")
+        [entry] = cache.glob(f"{head.name}-*")
         sizes.append((entry / "weights.bin").stat().st_size)
     assert sizes[0] == sizes[1] < sizes[2]
     assert len(identities) == 3, "blocks of one head are of no use to another"

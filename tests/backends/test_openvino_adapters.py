@@ -19,7 +19,6 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.adapters import AdapterPart
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
 from ouzel.serve.engine_factories import load_adapters
 from ouzel.types.engine_messages import AdapterFailed, AdapterLoaded, AdapterUnloaded
@@ -38,6 +37,7 @@ from tests.backends.forward import Driver, Logits, median_error, relative_error
 from tests.backends.quantize import load as load_tensors
 from tests.backends.quantize import save
 from tests.cores import share_of_cores
+from tests.engine.drafting import FREE
 from tests.engine.requests import make_request, run, run_alone, with_adapter
 from tests.release_only import release_only
 
@@ -441,7 +441,7 @@ def test_all_features_of_the_engine_work_with_adapters(cache_dir: Path, tmp_path
         load(merge(golden.directory, adapter.deltas(), tmp_path / "merged"), tmp_path, 0)
     )
     # further rows of a step cost next to nothing, so proposals are made
-    speculation = Speculation(costs=StepCosts((1, 100), (1.0, 1.01)))
+    speculation = Speculation(costs=FREE)
     engine = EngineCore(load(golden.directory, cache_dir, 1), speculation=speculation)
     engine.adapters.load("a", str(path))
     run(engine)

@@ -14,20 +14,13 @@ from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
 from ouzel.engine.core import EngineCore
-from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.tokenizer.huggingface import load_tokenizer
+from tests.engine.drafting import FREE_PREDICTION
 from tests.engine.requests import make_request, run
 
 HEAD = Path(__file__).parent / "demo_head"
 LAYERS = "eagle_aux_hidden_state_layer_ids"
-SPECULATION = Speculation(
-    prompt_lookup=False,
-    predicts=True,
-    costs=StepCosts((1, 100), (1.0, 1.01)),
-    draft_costs=StepCosts((1, 100), (0.001, 0.00101)),
-)
 QUESTIONS = (
     "Count from 3 to 14.",
     "Who are you?",
@@ -71,7 +64,7 @@ def test_the_demo_head_drafts_right_tokens(count: str, tmp_path: Path, cache_dir
         for text in texts
     ]
 
-    results = run(EngineCore(runner, speculation=SPECULATION), requests)
+    results = run(EngineCore(runner, speculation=FREE_PREDICTION), requests)
 
     finals = [result.final for result in results.values()]
     num_proposed = sum(final.num_proposed_tokens for final in finals)

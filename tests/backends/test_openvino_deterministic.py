@@ -21,19 +21,18 @@ from ouzel.demo import MODEL_DIRECTORY
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_info import EngineInfo
 from ouzel.types.engine_request import EngineRequest, ReasoningBudget, SpeculationParams
 from tests.backends.conftest import read_golden
+from tests.engine.drafting import FREE
 from tests.engine.requests import Result, make_request, run
 from tests.release_only import release_only
 
 needs_kernels = pytest.mark.skipif(
     not uses_kernels(EngineConfig()), reason="ouzel-kernels cannot run here"
 )
-FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
 # the lengths of prompts, around the ends of blocks
 LENGTHS = (1, 31, 32, 33, 63, 65, 97, 130)
 OWN_KERNELS = "own kernels"
@@ -227,7 +226,7 @@ def test_an_answer_is_the_same_with_proposals(runner: ModelRunner) -> None:
     predicted = [
         predict_answer(request, one[0]) for request, one in zip(requests, expected, strict=True)
     ]
-    engine = EngineCore(runner, speculation=Speculation(costs=FREE_ROWS))
+    engine = EngineCore(runner, speculation=Speculation(costs=FREE))
 
     assert answers(engine, predicted) == expected
     assert engine.stats().num_accepted_tokens > 100

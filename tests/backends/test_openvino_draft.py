@@ -13,14 +13,13 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
 from ouzel.serve.draft_engine import create_draft_runner
 from tests.backends import GOLDEN
 from tests.backends.conftest import read_golden
+from tests.engine.drafting import FOR_NOTHING, FREE
 from tests.engine.requests import make_request, run
 
-CHEAP, CHEAPER = StepCosts((1, 100), (1.0, 1.01)), StepCosts((1, 100), (0.001, 0.00101))
 ENGINE = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
 
 
@@ -53,7 +52,9 @@ def test_a_model_drafts_for_itself(tmp_path: Path) -> None:
     assert draft.info.num_blocks == runner.info.num_blocks
     engine = EngineCore(
         runner,
-        speculation=Speculation(prompt_lookup=False, draft=draft, costs=CHEAP, draft_costs=CHEAPER),
+        speculation=Speculation(
+            prompt_lookup=False, draft=draft, costs=FREE, draft_costs=FOR_NOTHING
+        ),
     )
     plain = EngineCore(
         create_runner(
@@ -94,7 +95,7 @@ def test_an_answer_is_the_same_with_drafts_of_a_draft_model_that_is_not_determin
         for way in ways
     ]
     alone = [result for each in requests for result in run(EngineCore(runner), [each]).values()]
-    speculation = Speculation(prompt_lookup=False, draft=draft, costs=CHEAP, draft_costs=CHEAPER)
+    speculation = Speculation(prompt_lookup=False, draft=draft, costs=FREE, draft_costs=FOR_NOTHING)
     engine = EngineCore(runner, speculation=speculation)
 
     together = run(engine, requests)

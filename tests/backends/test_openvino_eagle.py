@@ -20,18 +20,13 @@ from ouzel.engine.base import ForwardBatch, HiddenRunner
 from ouzel.engine.cache.prefix_store import open_prefix_store
 from ouzel.engine.core import EngineCore
 from ouzel.engine.flat_batch import build_flat_batch
-from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.serve.engine_factories import openvino_engine
 from ouzel.serve.measuring import Question, measure
 from ouzel.types.engine_info import EngineInfo
 from tests.backends import of_kinds
 from tests.backends.eagle_heads import HEADS, MODELS, TARGETS, load, run_entries
+from tests.engine.drafting import FREE_PREDICTION
 from tests.engine.requests import make_request, run, run_alone
-
-FREE = StepCosts((1, 100), (1.0, 1.01))
-FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
-SPECULATION = Speculation(prompt_lookup=False, predicts=True, costs=FREE, draft_costs=FOR_NOTHING)
 
 
 @pytest.fixture(
@@ -102,7 +97,7 @@ def test_entries_and_drafts_equal_the_formulas(
 
 
 def make_engine(runner: OpenVINORunner, *, drafts: bool = True) -> EngineCore:
-    return EngineCore(runner, speculation=SPECULATION if drafts else None)
+    return EngineCore(runner, speculation=FREE_PREDICTION if drafts else None)
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +181,7 @@ def test_drafts_of_the_engine_are_the_drafts_of_the_formulas(
     drafts = golden["drafts"].tolist()
     script = Forced(runner, len(golden["prompt"]), [int(golden["greedy"][0]), *drafts])
     request = make_request(golden["prompt"].tolist(), max_tokens=5, ignore_eos=True)
-    [result] = run_alone(EngineCore(script, speculation=SPECULATION), request)
+    [result] = run_alone(EngineCore(script, speculation=FREE_PREDICTION), request)
     assert result.token_ids == [int(golden["greedy"][0]), *drafts]
     assert result.final.num_accepted_tokens >= 3
 
@@ -225,15 +220,15 @@ class Forced:
 
 
 def test_a_head_from_the_cache_is_the_same_head(
-    head: Path, model: Path, golden: dict[str, NDArray[Any]], cache_dir: Path
+    head: Path, model: Path, golden: dict[str, NDArray[Any]], tmp_path: Path
 ) -> None:
-    check_head(load(head, model, cache_dir), golden)
-    [entry] = cache_dir.glob(f"{head.name}-*")
+    check_head(load(head, model, tmp_path), golden)
+    [entry] = tmp_path.glob(f"{head.name}-*")
     before = entry.stat().st_mtime_ns
-    check_head(load(head, model, cache_dir), golden)
+    check_head(load(head, model, tmp_path), golden)
     assert entry.stat().st_mtime_ns == before
     (entry / "index.json").write_text("broken")
-    check_head(load(head, model, cache_dir), golden)
+    check_head(load(head, model, tmp_path), golden)
 
 
 def test_the_cache_of_blocks_has_the_entries_of_the_head(
@@ -267,7 +262,7 @@ def test_a_prompt_from_the_disk_has_its_entries(
         runner = load(head, model, cache_dir)
         forced = Forced(runner, len(prompt), answer)
         store = open_prefix_store(runner, str(tmp_path), max_bytes=2**30)
-        engine = EngineCore(forced, speculation=SPECULATION, store=store)
+        engine = EngineCore(forced, speculation=FREE_PREDICTION, store=store)
         request = make_request(prompt, max_tokens=len(answer), ignore_eos=True)
         [result] = run_alone(engine, request)
         assert result.token_ids == answer

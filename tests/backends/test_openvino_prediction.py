@@ -20,19 +20,16 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.flat_batch import build_flat_batch
-from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import make_model_config
 from ouzel.gguf.file import read_gguf
 from ouzel.serve.engine_factories import openvino_engine
 from tests.backends import of_kinds, quantize
+from tests.engine.drafting import FREE_PREDICTION
 from tests.engine.requests import make_request, run_alone
 
 PREDICTING = Path(__file__).parent / "golden_prediction"
 GGUF_PREDICTING = Path(__file__).parents[1] / "gguf" / "golden_prediction"
-FREE = StepCosts((1, 100), (1.0, 1.01))
-FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
 BLOCKS = list(range(4))
 # Tensors of the prediction layer in checkpoints of DeepSeek's kind, whose models have two layers.
 PREDICTION_LAYER = "model.layers.2."
@@ -121,12 +118,9 @@ def check_layer(runner: OpenVINORunner, directory: Path) -> None:
 
 def test_greedy_tokens_with_the_layer_equal_transformers(directory: Path, cache_dir: Path) -> None:
     runner = load(directory, cache_dir)
-    speculation = Speculation(
-        prompt_lookup=False, predicts=True, costs=FREE, draft_costs=FOR_NOTHING
-    )
     with np.load(directory / "golden.npz") as golden:
         request = make_request(golden["prompt"].tolist(), max_tokens=64, ignore_eos=True)
-        result = run_alone(EngineCore(runner, speculation=speculation), request)[0]
+        result = run_alone(EngineCore(runner, speculation=FREE_PREDICTION), request)[0]
         assert result.token_ids == golden["greedy"].tolist()
     assert result.final.num_proposed_tokens > 20
 

@@ -17,16 +17,13 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.flat_batch import build_flat_batch
-from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.engine.state.prompt_images import PromptImages
 from ouzel.types.engine_info import EngineInfo
 from tests.backends.vision_golden import VisionGolden, encode_image
+from tests.engine.drafting import FREE_PREDICTION
 from tests.engine.requests import run, run_alone
 
 PREDICTING = Path(__file__).parent / "golden_seeing_prediction"
-FREE = StepCosts((1, 100), (1.0, 1.01))
-FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
 BLOCKS = list(range(8))
 
 
@@ -97,10 +94,7 @@ class PredictingRunner:
 
 
 def make_engine(runner: PredictingRunner, *, prefix_caching: bool = True) -> EngineCore:
-    speculation = Speculation(
-        prompt_lookup=False, predicts=True, costs=FREE, draft_costs=FOR_NOTHING
-    )
-    return EngineCore(runner, speculation=speculation, prefix_caching=prefix_caching)
+    return EngineCore(runner, speculation=FREE_PREDICTION, prefix_caching=prefix_caching)
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -10,14 +10,14 @@ import pytest
 
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import AttentionCosts, StepCosts
+from ouzel.engine.speculation.rules.step_costs import AttentionCosts
 from ouzel.types.engine_request import EngineRequest, ReasoningBudget, SpeculationParams
 from tests.backends import of_kinds
 from tests.backends.conftest import Golden, Load, read_golden
 from tests.backends.test_openvino_scheduling import FewBlocks
+from tests.engine.drafting import FREE
 from tests.engine.requests import Result, Results, collect, make_request, run
 
-FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
 # At most three rows of a sequence are separate subsequences. More rows are a single subsequence. A
 # step may have both kinds.
 MIXED = AttentionCosts(first_s=1e-9, apart_s=1e-9, whole_s=3e-9)
@@ -40,8 +40,8 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 def speculation(request: pytest.FixtureRequest) -> Speculation:
     """Makes each proposed row a subsequence, or all rows of some sequences a single one."""
     if request.param == "apart":
-        return Speculation(costs=FREE_ROWS)
-    return Speculation(costs=msgspec.structs.replace(FREE_ROWS, attention=MIXED))
+        return Speculation(costs=FREE)
+    return Speculation(costs=msgspec.structs.replace(FREE, attention=MIXED))
 
 
 # Any: the fields of make_request

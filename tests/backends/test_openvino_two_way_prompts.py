@@ -16,13 +16,13 @@ from ouzel.config import KvCacheDtype
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.engine.state.two_way_tokens import CAUSAL
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import EngineRequest, SpeculationParams
 from tests.backends.conftest import Load, skip_without_kernels
 from tests.backends.forward import relative_error
 from tests.backends.vision_golden import LimitedRunner, VisionGolden, read_vision_golden
+from tests.engine.drafting import FREE
 from tests.engine.requests import run, run_alone
 
 BLOCK_SIZE = 32
@@ -162,8 +162,7 @@ def test_a_beam_search_does_not_change_in_company(golden: VisionGolden, load: Lo
 
 
 def test_guessed_tokens_change_no_answer(golden: VisionGolden, load: Load) -> None:
-    costs = StepCosts((1, 100), (1.0, 1.01))
-    engine = EngineCore(load(golden.directory), speculation=Speculation(costs=costs))
+    engine = EngineCore(load(golden.directory), speculation=Speculation(costs=FREE))
     guess = SpeculationParams(predicted_token_ids=golden.greedy(2))
     request = msgspec.structs.replace(golden.request(2), speculation=guess)
 

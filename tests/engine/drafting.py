@@ -5,12 +5,17 @@ from random import Random
 from typing import Any
 
 from ouzel.engine.core import EngineCore
+from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
 from tests.engine.requests import Result, make_request, run, run_alone
 
 FREE = StepCosts((1, 100), (1.0, 1.01))
 DEAR = StepCosts((1, 100), (1.0, 100.0))
 FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
+# A prediction layer or head drafts whenever it can.
+FREE_PREDICTION = Speculation(
+    prompt_lookup=False, predicts=True, costs=FREE, draft_costs=FOR_NOTHING
+)
 PROMPT = [(7 * i) % 89 for i in range(37)]
 
 # Few blocks for several requests, so that some requests are preempted.

@@ -40,7 +40,8 @@ class FakePrediction(Hidden):
 
     def run(self, batch: ForwardBatch) -> Rows:
         rows = super().run(batch)
-        if batch.hidden_rows is not None:
+        # a grid of positions changes the cached content, which then no longer tells the row
+        if batch.hidden_rows is not None and batch.positions.ndim == 1:
             before = np.array([self._before(batch, row) for row in range(len(batch.token_ids))])
             self.num_poor += int(np.any(before != batch.hidden_rows, axis=1).sum())
         self.hidden_rows = rows.copy()

@@ -18,10 +18,10 @@ from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import EngineRequest, SpeculationParams
 from ouzel.types.step_output import FinishReason
+from tests.engine.drafting import FREE
 from tests.engine.requests import MAX_STEPS, Result, Results, collect, make_request, run_alone
 from tests.grammar.tokenizers import grammar_tokenizer, special_ids
 
@@ -245,7 +245,7 @@ def test_proposed_tokens_change_nothing(
         "max_num_batched_tokens": 12,
         "num_kept_states": num_kept,
     }
-    speculation = Speculation(costs=StepCosts((1, 100), (1.0, 1.01)))
+    speculation = Speculation(costs=FREE)
     engine = EngineCore(
         ShakyRunner(random if is_shaky else None, **sizes),
         prefix_caching=prefix_caching,

@@ -155,13 +155,17 @@ def test_entries_have_the_positions_of_their_own_tokens() -> None:
     image = picture("cat", (3, 12), grid=(1, 3, 4))
     runner = FakePredictor(1.0, num_encoder_parts=1)
     request = msgspec.structs.replace(make_request(PROMPT, max_tokens=20), images=[image])
-    run_alone(engine_with(runner), request)
+    [result] = run_alone(engine_with(runner), request)
+    assert result.final.num_proposed_tokens > 0
     positions = PromptImages([image], len(PROMPT)).positions(0, 60)
     assert positions is not None
-    for batch in runner.prediction.batches:
-        if batch.hidden_rows is not None:
-            first, length = int(batch.past_lens[0]), len(batch.token_ids)
-            assert np.array_equal(batch.positions, positions[:, first : first + length])
+    places: set[int] = set()
+    entries = [batch for batch in runner.prediction.batches if batch.hidden_rows is not None]
+    for batch in entries:
+        first, length = int(batch.past_lens[0]), len(batch.token_ids)
+        assert np.array_equal(batch.positions, positions[:, first : first + length])
+        places |= set(range(first, first + length))
+    assert places >= set(range(len(PROMPT) + 10))
 
 
 def test_choices_are_the_same_as_without_the_layer() -> None:

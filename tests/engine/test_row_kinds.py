@@ -11,13 +11,11 @@ from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.engine.state.sequence import LEAST_TOGETHER
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import EngineRequest, SpeculationParams
+from tests.engine.drafting import FREE
 from tests.engine.requests import make_request, run
-
-FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
 
 FURTHER = pytest.mark.release("further sizes of rows of one kind")
 
@@ -93,7 +91,7 @@ def test_guesses_have_rows_of_their_own(length: int) -> None:
     request = msgspec.structs.replace(
         make_request(range(length), max_tokens=30), speculation=predicted
     )
-    engine = EngineCore(runner, speculation=Speculation(costs=FREE_ROWS))
+    engine = EngineCore(runner, speculation=Speculation(costs=FREE))
 
     [guessed, *_] = run(engine, [request]).values()
 

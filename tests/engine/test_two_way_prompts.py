@@ -13,14 +13,13 @@ import pytest
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
-from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import EngineRequest, SpeculationParams
 from ouzel.types.step_output import FinishReason
+from tests.engine.drafting import FREE
 from tests.engine.requests import make_request, run, run_alone
 from tests.engine.test_images import picture, request
 
-FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
 TEXT = [(7 * i) % 89 for i in range(40)]
 
 
@@ -38,6 +37,16 @@ def make_image_runner() -> FakeRunner:
 def tokens_alone(original: EngineRequest, index: int = 0) -> list[int]:
     engine = EngineCore(make_runner(max_num_batched_tokens=1000), prefix_caching=False)
     return run_alone(engine, original)[index].token_ids
+
+
+def list_computed_prompts(runner: FakeRunner) -> list[int]:
+    """Returns the number of tokens of each prompt that was computed from its begin."""
+    return [
+        int(length)
+        for batch in runner.batches
+        for past_len, length in zip(batch.past_lens, np.diff(batch.subsequence_begins), strict=True)
+        if not past_len
+    ]
 
 
 def many_requests(lens: Iterable[int], **params: Any) -> list[EngineRequest]:
@@ -130,22 +139,27 @@ def test_a_prompt_waits_for_all_its_pictures() -> None:
 
 def test_preempted_sequences_compute_prompt_and_output_again() -> None:
     requests = many_requests([20, 21, 22, 23, 24, 25], max_tokens=30)
-    engine = EngineCore(make_runner(num_blocks=20, max_num_seqs=6), prefix_caching=False)
+    runner = make_runner(num_blocks=20, max_num_seqs=6)
+    engine = EngineCore(runner, prefix_caching=False)
 
     results = run(engine, requests)
 
-    assert engine.stats().num_preemptions
+    num_preemptions = engine.stats().num_preemptions
+    assert num_preemptions
+    assert len(list_computed_prompts(runner)) == 6 + num_preemptions
     for each in requests:
         assert results[each.request_id, 0].token_ids == tokens_alone(each)
 
 
 def test_preempted_sequences_find_their_own_blocks() -> None:
     requests = many_requests([20, 21, 22, 23, 24, 25], max_tokens=30)
-    engine = EngineCore(make_runner(num_blocks=20, max_num_seqs=6))
+    runner = make_runner(num_blocks=20, max_num_seqs=6)
+    engine = EngineCore(runner)
 
     results = run(engine, requests)
 
-    assert engine.stats().num_preemptions
+    num_preemptions = engine.stats().num_preemptions
+    assert 6 <= len(list_computed_prompts(runner)) < 6 + num_preemptions
     for each in requests:
         assert results[each.request_id, 0].token_ids == tokens_alone(each)
 
@@ -153,10 +167,11 @@ def test_preempted_sequences_find_their_own_blocks() -> None:
 def test_choices_and_beams_share_the_prompt() -> None:
     choices = make_request(TEXT[:30], n=3, temperature=1.0, seed=1)
     beams = make_request(TEXT[:26], n=2, beam_search=BeamSearchParams(width=3))
-    engine = EngineCore(make_runner(num_blocks=40, max_num_seqs=4))
+    runner = make_runner(num_blocks=40, max_num_seqs=4)
 
-    results = run(engine, [choices, beams])
+    results = run(EngineCore(runner), [choices, beams])
 
+    assert list_computed_prompts(runner) == [30, 26]
     for index in range(3):
         assert results[choices.request_id, index].token_ids == tokens_alone(choices, index)
     for index in range(2):
@@ -172,6 +187,7 @@ def test_a_preempted_search_starts_again_from_its_prompt() -> None:
     results = run(engine, [*streams, search])
 
     assert engine.stats().num_preemptions
+    assert list_computed_prompts(runner).count(30) > 1
     for index in range(3):
         assert results[search.request_id, index].token_ids == tokens_alone(search, index)
     for batch in runner.batches:
@@ -185,7 +201,7 @@ def test_guessed_tokens_change_no_answer() -> None:
     original = make_request(TEXT[:30], max_tokens=24)
     expected = tokens_alone(original)
     predicted = SpeculationParams(predicted_token_ids=expected)
-    engine = EngineCore(make_runner(), speculation=Speculation(costs=FREE_ROWS))
+    engine = EngineCore(make_runner(), speculation=Speculation(costs=FREE))
 
     [guessed] = run_alone(engine, msgspec.structs.replace(original, speculation=predicted))
 

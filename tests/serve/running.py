@@ -114,6 +114,13 @@ def failure(*arguments: str, cache_dir: Path) -> str:
     return errors
 
 
+def _end(process: subprocess.Popen[str]) -> str:
+    """Ends a server; returns a message with its errors if it had crashed, or nothing."""
+    process.terminate()
+    _, errors = process.communicate()
+    return f"the server crashed: {process}\n{errors}" if -process.returncode in CRASHES else ""
+
+
 @contextmanager
 def serving(
     *arguments: str,
@@ -153,7 +160,9 @@ def serving(
         yield RunningServer(
             process, url[1], curl[1], "" if metrics is None else metrics[1], announcement
         )
-    finally:
-        process.terminate()
-        _, errors = process.communicate()
-        assert -process.returncode not in CRASHES, f"the server crashed: {process}\n{errors}"
+    except BaseException as error:
+        if crash := _end(process):
+            error.add_note(crash)
+        raise
+    crash = _end(process)
+    assert not crash, crash

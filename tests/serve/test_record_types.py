@@ -40,8 +40,8 @@ async def list_described_records(cache_dir: str) -> list[str]:
             try:
                 msgspec.json.Decoder(record)
             except TypeError:  # it is only encoded
-                described.discard(record.__name__)
-    return sorted(described)
+                described.discard(record)
+    return sorted(record.__name__ for record in described)
 
 
 def find_records(record: type) -> list[type]:
@@ -49,14 +49,14 @@ def find_records(record: type) -> list[type]:
     return [*subclasses, *(found for each in subclasses for found in find_records(each))]
 
 
-def note_descriptions() -> set[str]:
-    """Returns a set to which msgspec adds the name of each class that it describes."""
-    described: set[str] = set()
+def note_descriptions() -> set[type]:
+    """Returns a set to which msgspec adds each class that it describes."""
+    described: set[type] = set()
     name = "_get_class_mro_and_typevar_mappings"  # the first step of a description
     original: Callable[[Any], Any] = getattr(_utils, name)
 
     def noting(record: Any) -> Any:
-        described.add(record.__name__)
+        described.add(record)
         return original(record)
 
     setattr(_utils, name, noting)

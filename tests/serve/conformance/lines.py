@@ -127,8 +127,8 @@ LINES = (
         "EAGLE-3 drafts (2026.4)",
         "A",
         differs=(
-            "heads as safetensors or files of torch are served; without a head as OpenVINO IR the "
-            "model is served alone, with a warning: answers are the same, and come later"
+            "heads as safetensors or files of torch are served; a head as OpenVINO IR is left out "
+            "with a warning, and the model is served alone: same answers, later"
         ),
     ),
     Line(
