@@ -141,9 +141,16 @@ TABLES_OF_ALL_VERSIONS = frozenset(
     {"schema_version", "servers", "responses", "events", "conversations", "items"}
 )
 
+
+
+def _create_missing_tables(connection: Connection) -> None:
+    metadata.create_all(connection)
+
+
 # Each change of the tables raises the version and adds an upgrade.
-VERSION = 1
+VERSION = 2
 Upgrade = Callable[[Connection], None]
 UPGRADES: dict[int, Upgrade] = {
     # number of a version: the function that upgrades its tables to the next version
+    1: _create_missing_tables,
 }
