@@ -81,6 +81,21 @@ class StoredProgress:
             logger.debug("progress of response %s not stored yet: %s", self.response_id, error)
             return True
 
+    async def keep(self, response: ResponseObject) -> None:
+        """Stores the progress, and waits until the store takes it.
+
+        Raises StoreUnavailable while the server shuts down.
+        """
+        while True:
+            try:
+                await self._record(response, ())
+            except StoreUnavailable:
+                if not self._is_patient:
+                    raise
+            else:
+                return
+            await asyncio.sleep(_TRY_AGAIN_S)
+
     async def keep_up(
         self, making: asyncio.Task[None], response: Callable[[], ResponseObject]
     ) -> None:

@@ -142,7 +142,6 @@ TABLES_OF_ALL_VERSIONS = frozenset(
 )
 
 
-
 def _create_missing_tables(connection: Connection) -> None:
     metadata.create_all(connection)
 
