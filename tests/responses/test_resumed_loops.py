@@ -23,6 +23,7 @@ from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
 from ouzel.responses.compaction.compactor import Compactor
 from ouzel.responses.compaction.summariser import Summariser
+from ouzel.responses.hosted.web_search import SearchAction, WebSearchCall
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.runs import Runs
@@ -157,7 +158,8 @@ async def go_on(
 
 
 def list_queries(response: ResponseObject) -> list[str]:
-    return [item.action.query for item in response.output if item.id.startswith("ws_")]  # type: ignore[union-attr]
+    searches = [item for item in response.output if isinstance(item, WebSearchCall)]
+    return [item.action.query for item in searches if isinstance(item.action, SearchAction)]
 
 
 @pytest.mark.parametrize("is_repeatable", [True, False])
