@@ -20,6 +20,7 @@ from ouzel.prompts.media_readers.image_reader import ImageReader
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.prompts.vision.video import VideoProcessor
+from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from tests.api.byte_tokens import DIE, FAIL, byte_tokenizer
 
@@ -90,6 +91,7 @@ class ServerSetup:
     cuts_long_texts: bool = False
     max_document_pieces: int = 10_000
     puller: ModelPuller | None = None
+    hosted: HostedKinds = NO_HOSTED_KINDS  # tools that the server runs
     # models beside this one; their limits, config and store_url are ignored
     further: tuple["ServerSetup", ...] = ()
 

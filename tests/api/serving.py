@@ -120,6 +120,7 @@ class RunningServer:
             setup.config,
             store,
             response_dialect(setup.config.profile),
+            hosted=setup.hosted,
         )
         app = build_app(ModelChanges(self.catalogue, host, setup.puller))
         self._server = HttpServer(app, limits)

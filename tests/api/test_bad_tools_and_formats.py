@@ -63,7 +63,7 @@ from tests.api.test_bad_input import TOOL, check_wrong_field
         (
             {"tools": [TOOL], "tool_choice": {"type": "auto"}},
             "tool_choice.type",
-            'tool_choice.type must be one of "function", "custom", "allowed_tools", given "auto"',
+            'must be one of "function", "custom", "mcp", ',
         ),
         (
             {

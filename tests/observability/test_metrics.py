@@ -81,11 +81,19 @@ def test_counter_has_a_line_for_each_reason_seen() -> None:
     }
 
 
+OF_THE_HTTP_PROCESS = {
+    "ouzel_requests_refused",
+    "ouzel_tool_calls",
+    "ouzel_tool_calls_failed",
+    "ouzel_tool_call_seconds",
+}
+
+
 def test_every_series_names_model_and_engine() -> None:
     name = 'a "model" of 100%s \\ and\na line'
 
     for family in families(Metrics(name)).values():
-        if family.name == "ouzel_requests_refused":  # the HTTP process counts these
+        if family.name in OF_THE_HTTP_PROCESS:
             continue
         assert {
             (sample.labels["model_name"], sample.labels["engine"]) for sample in family.samples

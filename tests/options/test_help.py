@@ -102,6 +102,7 @@ def test_headings_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
         "Compatibility",
         "Browsers (CORS)",
         "Storage of responses and conversations",
+        "Tools that the server runs",
         "Observability",
     ]
 

@@ -28,6 +28,7 @@ from ouzel.generation.served_model import ServedModel, system_fingerprint
 from ouzel.generation.several import SeveralGenerations
 from ouzel.generation.spans import collect_span_attributes
 from ouzel.generation.speculation import MAX_ASSISTANT_TOKENS, SpeculationOptions
+from ouzel.generation.successive import AnyGeneration, SuccessiveGenerations
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.chat_rendering import ChatRendering
 from ouzel.prompts.media.parts import DocumentPart, MediaPart
@@ -39,6 +40,7 @@ from ouzel.prompts.truncation import Truncation
 
 __all__ = [  # includes names from the rooms below that the HTTP layer needs
     "MAX_ASSISTANT_TOKENS",
+    "AnyGeneration",
     "ChatRendering",
     "Choosing",
     "ContentDelta",
@@ -62,6 +64,7 @@ __all__ = [  # includes names from the rooms below that the HTTP layer needs
     "ServedModel",
     "SeveralGenerations",
     "SpeculationOptions",
+    "SuccessiveGenerations",
     "ToolCallDelta",
     "ToolUse",
     "Truncation",

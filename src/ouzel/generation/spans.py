@@ -5,12 +5,11 @@ Names follow OpenTelemetry's conventions for generative AI, and vLLM where there
 
 import time
 
-from ouzel.generation.generation import Generation
-from ouzel.generation.several import SeveralGenerations
+from ouzel.generation.successive import AnyGeneration
 from ouzel.observability import Attributes
 
 
-def collect_span_attributes(generation: Generation | SeveralGenerations) -> Attributes:
+def collect_span_attributes(generation: AnyGeneration) -> Attributes:
     """Returns the attributes that are known so far."""
     request, timing, usage = generation.request, generation.timing, generation.usage()
     params, ttft_s = request.params, generation.ttft_s

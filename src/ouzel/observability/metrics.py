@@ -8,8 +8,8 @@ autoscalers and routers made for vLLM therefore work without a change.
 from collections.abc import Iterator, Sequence
 
 from ouzel.observability.engine_reading import EngineReading, build_families, total
-from ouzel.observability.request_series import RequestSeries
-from ouzel.observability.series import Counter
+from ouzel.observability.request_series import SECONDS_OF_REQUEST, RequestSeries
+from ouzel.observability.series import Counter, Histogram
 
 NAMES_OF_VLLM = {
     stem: (stem,)
@@ -61,11 +61,30 @@ class Metrics:
             "Requests refused with 429, by no engine.", {"model_name": model_name}
         )
 
+        self._tool_calls = Counter(
+            "Ended calls of tools that this server runs.", {"model_name": model_name}, "tool"
+        )
+        self._failed_tool_calls = Counter(
+            "Failed calls of tools that this server runs.", {"model_name": model_name}, "tool"
+        )
+        self._tool_call_s = Histogram(
+            "Duration of calls of tools that this server runs.",
+            {"model_name": model_name},
+            SECONDS_OF_REQUEST,
+        )
+
     def of_engine(self, number: int) -> RequestSeries:
         return self._engines[number]
 
     def request_refused(self) -> None:
         self._refused.inc()
+
+    def tool_called(self, kind: str, *, seconds: float, is_failed: bool) -> None:
+        """Counts an ended call of a tool that this server runs; `kind` is the type of the tool."""
+        self._tool_calls.inc(value=kind)
+        if is_failed:
+            self._failed_tool_calls.inc(value=kind)
+        self._tool_call_s.observe(seconds)
 
     def families(self, engines: Sequence[EngineReading]) -> Iterator[tuple[str, str]]:
         """Yields pairs of the name and the text of a family: first `ouzel_…`, then `vllm:…`.
@@ -82,7 +101,13 @@ class Metrics:
         for stem in self._total.families:
             texts = [series.families[stem].text(f"ouzel_{stem}") for series in self._engines]
             yield f"ouzel_{stem}", "".join([texts[0], *map(_samples, texts[1:])])
-        yield "ouzel_requests_refused", self._refused.text("ouzel_requests_refused")
+        for name, family_of_model in (
+            ("ouzel_requests_refused", self._refused),
+            ("ouzel_tool_calls", self._tool_calls),
+            ("ouzel_tool_calls_failed", self._failed_tool_calls),
+            ("ouzel_tool_call_seconds", self._tool_call_s),
+        ):
+            yield name, family_of_model.text(name)
         for stem, family in own.items():
             yield f"ouzel_{stem}", family.text(f"ouzel_{stem}")
         sums = build_families([(self._labels, total(engines))]) if engines else {}

@@ -9,6 +9,7 @@ from typing import Any  # `converted` checks the values
 
 from ouzel.config import (
     EngineConfig,
+    HostedToolsConfig,
     LimitsConfig,
     MediaConfig,
     ModelConfig,
@@ -64,6 +65,7 @@ class Options:
     media: MediaConfig
     server: ServerConfig
     store: StoreConfig
+    hosted_tools: HostedToolsConfig
     observability: ObservabilityConfig
     all_models: tuple[ModelSettings, ...]  # every model of a server
     # Values as the user wrote them; models that are loaded later start from them.
@@ -216,6 +218,7 @@ def _merged(
         media=converted(MediaConfig, values),
         server=converted(ServerConfig, values),
         store=converted(StoreConfig, values),
+        hosted_tools=converted(HostedToolsConfig, values),
         observability=converted(ObservabilityConfig, values),
         all_models=models,
         values=values,

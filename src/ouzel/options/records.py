@@ -10,6 +10,7 @@ from msgspec import inspect
 
 from ouzel.config import (
     EngineConfig,
+    HostedToolsConfig,
     LimitsConfig,
     MediaConfig,
     ModelConfig,
@@ -30,6 +31,7 @@ RECORDS = (
     MediaConfig,
     ServerConfig,
     StoreConfig,
+    HostedToolsConfig,
     ObservabilityConfig,
 )
 ENVIRONMENT_PREFIX = "OUZEL_"

@@ -3,6 +3,7 @@
 The messages have the tool names that the model reads (`wire.offered_tools`).
 """
 
+from ouzel.responses.hosted.item_base import ToolExchange
 from ouzel.responses.item_fields import (
     MEDIA,
     Message,
@@ -48,6 +49,7 @@ class CallHistory:
         # Ids of calls without an output. Answered ids may return: some models number their calls
         # from 0 in each turn.
         self._unanswered: set[str] = set()
+        self._num_exchanges = 0
 
     def call(self, item: Message, path: str) -> Message:
         """Converts a call item to an entry of `tool_calls` of an assistant message.
@@ -72,6 +74,23 @@ class CallHistory:
             "id": call_id,
             "type": "function",
             "function": {"name": model_name, "arguments": text},
+        }
+
+    def exchange(self, exchange: ToolExchange) -> tuple[Message, Message]:
+        """Converts a call that a server has run to an entry of `tool_calls` and its output."""
+        name = self._tool_names.for_model(ClientName(exchange.name, exchange.namespace))
+        self._num_exchanges += 1
+        call_id = f"call_{self._num_exchanges}"
+        call: Message = {
+            "id": call_id,
+            "type": "function",
+            "function": {"name": name, "arguments": exchange.arguments},
+        }
+        return call, {
+            "role": "tool",
+            "tool_call_id": call_id,
+            "name": name,
+            "content": exchange.output,
         }
 
     def output(self, item: Message, path: str) -> Message:

@@ -11,11 +11,13 @@ from msgspec.structs import replace
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationOptions, ServedModel
+from ouzel.responses.hosted.kinds import Entry
 from ouzel.responses.includable import LOGPROBS, log_never_present
 from ouzel.responses.items.listed_tools import decode_tools
 from ouzel.responses.request import ResponsesRequest, find_hints, shows_logprobs
 from ouzel.responses.text_format import choose_form
 from ouzel.wire.chat import Chat, read_shared_chat
+from ouzel.wire.offered_tools import NO_HOSTED_TOOLS, HostedOffer
 from ouzel.wire.options import check_num_logprobs
 from ouzel.wire.tools import Choice, FunctionCall, FunctionDefinition, Tool
 
@@ -28,6 +30,7 @@ class CheckedBody:
 
     fields: ResponsesRequest
     chat: Chat
+    hosted: Sequence[Entry] = ()  # the entries of `tools` that this server runs
 
     @property
     def options(self) -> GenerationOptions:
@@ -35,10 +38,16 @@ class CheckedBody:
 
 
 def check_body(
-    fields: ResponsesRequest, model: ServedModel, limits: LimitsConfig, *, has_store: bool
+    fields: ResponsesRequest,
+    model: ServedModel,
+    limits: LimitsConfig,
+    *,
+    has_store: bool,
+    hosted: HostedOffer = NO_HOSTED_TOOLS,
 ) -> CheckedBody:
     """Checks all fields that can be checked without the store, and reads the chat options.
 
+    `hosted` are the tools that this server runs.
     A missing previous response or conversation is found later. Raises InvalidRequest for fields
     that contradict each other or that this server does not support.
     """
@@ -49,9 +58,10 @@ def check_body(
         model,
         limits,
         max_output_tokens=fields.max_output_tokens,
+        hosted=hosted,
     )
     _check_shown(fields, limits)
-    _check_choices(fields, chat.options)
+    _check_choices(fields, chat.options, runs_tools=bool(hosted.functions))
     _check_keeping(fields, has_store=has_store)
     if fields.context_management and fields.continue_final_message:
         raise InvalidRequest(
@@ -87,11 +97,14 @@ def _check_shown(fields: ResponsesRequest, limits: LimitsConfig) -> None:
         raise InvalidRequest(f"{limit}, given {fields.top_logprobs}", field="top_logprobs")
 
 
-def _check_choices(fields: ResponsesRequest, options: GenerationOptions) -> None:
+def _check_choices(
+    fields: ResponsesRequest, options: GenerationOptions, *, runs_tools: bool
+) -> None:
     num_choices = options.choosing.n
     for name, is_wanted in (
         ("stream", fields.stream),
         ("return_token_ids", fields.return_token_ids),
+        ("tools that this server runs", runs_tools),
     ):
         if is_wanted and num_choices > 1:
             field = "n" if fields.n is not None else "num_return_sequences"

@@ -31,11 +31,12 @@ class Context:
     has_stored_earlier: bool = True  # the store has the items of `earlier`, if there are any
     num_recent_bytes: int = 0  # bytes of `earlier` if the store does not have its items
     compaction: CompactionItem | None = None  # replaces `earlier` and `input` for the model
+    output: Sequence[InputItem] = ()  # items that the response has, before a further turn
 
     @property
     def items(self) -> list[InputItem]:
         compaction = () if self.compaction is None else [_input_item(self.compaction)]
-        return [*self.earlier, *self.input, *compaction]
+        return [*self.earlier, *self.input, *compaction, *self.output]
 
     @property
     def last_item_read(self) -> str:

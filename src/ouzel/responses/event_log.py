@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 
 import msgspec
 
-from ouzel.responses.events import ResponseEvent
+from ouzel.responses.event_base import ResponseEvent
 
 _encode = msgspec.json.Encoder().encode
 

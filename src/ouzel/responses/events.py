@@ -2,12 +2,11 @@
 
 import msgspec
 
+from ouzel.responses.event_base import ItemEvent, ResponseEvent
+from ouzel.responses.hosted.citations import Annotation
+from ouzel.responses.hosted.items import EVENTS as HOSTED_EVENTS
 from ouzel.responses.output_items import OutputItem, OutputText, ReasoningText, SummaryText
 from ouzel.responses.response_object import ResponseObject
-
-
-class ResponseEvent(msgspec.Struct, frozen=True, tag_field="type"):
-    sequence_number: int  # counts from 0, without gaps
 
 
 class ResponseCreated(ResponseEvent, frozen=True, kw_only=True, tag="response.created"):
@@ -44,17 +43,12 @@ class OutputItemDone(ResponseEvent, frozen=True, kw_only=True, tag="response.out
     item: OutputItem
 
 
-class _OfItem(ResponseEvent, frozen=True):
-    item_id: str
-    output_index: int
-
-
-class ContentPartAdded(_OfItem, frozen=True, kw_only=True, tag="response.content_part.added"):
+class ContentPartAdded(ItemEvent, frozen=True, kw_only=True, tag="response.content_part.added"):
     content_index: int = 0
     part: OutputText | ReasoningText
 
 
-class ContentPartDone(_OfItem, frozen=True, kw_only=True, tag="response.content_part.done"):
+class ContentPartDone(ItemEvent, frozen=True, kw_only=True, tag="response.content_part.done"):
     content_index: int = 0
     part: OutputText | ReasoningText
 
@@ -72,78 +66,86 @@ class DeltaLogprob(msgspec.Struct, frozen=True):
     top_logprobs: list[TopDeltaLogprob]
 
 
-class OutputTextDelta(_OfItem, frozen=True, kw_only=True, tag="response.output_text.delta"):
+class OutputTextDelta(ItemEvent, frozen=True, kw_only=True, tag="response.output_text.delta"):
     content_index: int = 0
     delta: str
     logprobs: list[DeltaLogprob]
 
 
-class OutputTextDone(_OfItem, frozen=True, kw_only=True, tag="response.output_text.done"):
+class OutputTextDone(ItemEvent, frozen=True, kw_only=True, tag="response.output_text.done"):
     content_index: int = 0
     text: str
     logprobs: list[DeltaLogprob]
 
 
-class ReasoningTextDelta(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_text.delta"):
+class AnnotationAdded(
+    ItemEvent, frozen=True, kw_only=True, tag="response.output_text.annotation.added"
+):
+    content_index: int = 0
+    annotation_index: int
+    annotation: Annotation
+
+
+class ReasoningTextDelta(ItemEvent, frozen=True, kw_only=True, tag="response.reasoning_text.delta"):
     content_index: int = 0
     delta: str
 
 
-class ReasoningTextDone(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_text.done"):
+class ReasoningTextDone(ItemEvent, frozen=True, kw_only=True, tag="response.reasoning_text.done"):
     content_index: int = 0
     text: str
 
 
 class SummaryPartAdded(
-    _OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_part.added"
+    ItemEvent, frozen=True, kw_only=True, tag="response.reasoning_summary_part.added"
 ):
     summary_index: int = 0
     part: SummaryText
 
 
 class SummaryPartDone(
-    _OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_part.done"
+    ItemEvent, frozen=True, kw_only=True, tag="response.reasoning_summary_part.done"
 ):
     summary_index: int = 0
     part: SummaryText
 
 
 class SummaryTextDelta(
-    _OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_text.delta"
+    ItemEvent, frozen=True, kw_only=True, tag="response.reasoning_summary_text.delta"
 ):
     summary_index: int = 0
     delta: str
 
 
 class SummaryTextDone(
-    _OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_text.done"
+    ItemEvent, frozen=True, kw_only=True, tag="response.reasoning_summary_text.done"
 ):
     summary_index: int = 0
     text: str
 
 
 class ArgumentsDelta(
-    _OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.delta"
+    ItemEvent, frozen=True, kw_only=True, tag="response.function_call_arguments.delta"
 ):
     call_id: str  # OpenAI sends no call_id here; clients of OpenVINO Model Server read it
     delta: str
 
 
 class ArgumentsDone(
-    _OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.done"
+    ItemEvent, frozen=True, kw_only=True, tag="response.function_call_arguments.done"
 ):
     call_id: str
     arguments: str
 
 
 class CustomInputDelta(
-    _OfItem, frozen=True, kw_only=True, tag="response.custom_tool_call_input.delta"
+    ItemEvent, frozen=True, kw_only=True, tag="response.custom_tool_call_input.delta"
 ):
     delta: str
 
 
 class CustomInputDone(
-    _OfItem, frozen=True, kw_only=True, tag="response.custom_tool_call_input.done"
+    ItemEvent, frozen=True, kw_only=True, tag="response.custom_tool_call_input.done"
 ):
     input: str
 
@@ -155,6 +157,7 @@ EVENTS: tuple[type[ResponseEvent], ...] = (
     OutputItemAdded,
     ContentPartAdded,
     OutputTextDelta,
+    AnnotationAdded,
     OutputTextDone,
     ReasoningTextDelta,
     ReasoningTextDone,
@@ -167,6 +170,7 @@ EVENTS: tuple[type[ResponseEvent], ...] = (
     ArgumentsDone,
     CustomInputDelta,
     CustomInputDone,
+    *HOSTED_EVENTS,
     OutputItemDone,
     ResponseCompleted,
     ResponseIncomplete,

@@ -2,6 +2,7 @@
 
 from msgspec import UNSET, UnsetType
 
+from ouzel.responses.hosted.kinds import HostedKinds, JsonObject
 from ouzel.responses.items.listed_tools import shown_tool
 from ouzel.responses.request import (
     ReasoningOptions,
@@ -23,7 +24,14 @@ from ouzel.responses.response_object import (
 from ouzel.responses.text_format import shown_format
 from ouzel.sampling import SamplingParams
 from ouzel.wire.tool_use import named_tool
-from ouzel.wire.tools import AllowedTools, NamedCustomTool, NamedTool, ToolChoice
+from ouzel.wire.tools import (
+    AllowedTools,
+    AnyNamedTool,
+    NamedCustomTool,
+    NamedHostedTool,
+    NamedTool,
+    ToolChoice,
+)
 
 
 def new_response(
@@ -38,10 +46,12 @@ def new_response(
     prompt_token_ids: list[int],
     warnings: tuple[str, ...],
     completed_at: UnsetType | None,
+    hosted: HostedKinds,
 ) -> ResponseObject:
     """Returns a response in progress, without output.
 
-    `max_tokens` is the token limit that the request names, None if it names none.
+    `max_tokens` is the token limit that the request names, None if it names none. `hosted` are the
+    kinds of tools that this server runs.
     """
     conversation_id = find_conversation_id(fields)
     text, reasoning = fields.text or TextOptions(), fields.reasoning or ReasoningOptions()
@@ -72,7 +82,7 @@ def new_response(
             shown_format(text.format, fields.response_format), text.verbosity or "medium"
         ),
         tool_choice=_shown_choice(fields.tool_choice),
-        tools=[shown_tool(tool) for tool in fields.tools or []],
+        tools=[_shown_tool(tool, hosted) for tool in fields.tools or []],
         top_logprobs=fields.top_logprobs or 0,
         top_p=params.top_p,
         truncation=fields.truncation or "disabled",
@@ -86,7 +96,7 @@ def _shown_choice(choice: ToolChoice) -> ShownToolChoice:
     match choice:
         case None:
             return "auto"
-        case NamedTool() | NamedCustomTool():
+        case NamedTool() | NamedCustomTool() | NamedHostedTool():
             return _shown_name(choice)
         case AllowedTools(listed_tools, mode, tools):
             if listed_tools is not None:
@@ -97,7 +107,14 @@ def _shown_choice(choice: ToolChoice) -> ShownToolChoice:
             return choice
 
 
-def _shown_name(tool: NamedTool | NamedCustomTool) -> ShownNamedTool:
+def _shown_tool(tool: JsonObject, hosted: HostedKinds) -> JsonObject:
+    is_hosted = hosted.find(tool.get("type")) is not None
+    return hosted.show(tool) if is_hosted else shown_tool(tool)
+
+
+def _shown_name(tool: AnyNamedTool) -> ShownNamedTool:
+    if isinstance(tool, NamedHostedTool):
+        return tool
     name = named_tool(tool)
     assert name is not None
     kind = ShownCustomChoice if isinstance(tool, NamedCustomTool) else ShownFunctionChoice

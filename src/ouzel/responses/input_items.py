@@ -16,6 +16,8 @@ from itertools import groupby
 from ouzel.errors import InvalidRequest
 from ouzel.generation import DocumentPart, MediaPart
 from ouzel.responses.call_history import CALL_TYPES, HOSTED_TYPES, OUTPUT_TYPES, CallHistory
+from ouzel.responses.hosted.item_base import ToolExchange
+from ouzel.responses.hosted.items import read_hosted_item
 from ouzel.responses.item_fields import (
     MEDIA,
     TEXT_KEYS,
@@ -127,6 +129,7 @@ class _Turn:
     reasoning: list[str] = field(default_factory=list)
     content: object = None  # None until the turn has text
     calls: list[Message] = field(default_factory=list)
+    outputs: list[InputMessage] = field(default_factory=list)  # results of calls run by a server
 
     def message(self) -> Message:
         message: Message = {
@@ -175,7 +178,12 @@ class _Reader:
 
     def read(self, item: Message, path: str) -> None:
         kind = "message" if item.get("type") is None else item["type"]
-        if kind in HOSTED_TYPES and not self._refuses_unknown:
+        hosted = read_hosted_item(item) if kind in HOSTED_TYPES else None
+        exchange = None if hosted is None else hosted.exchange()
+        if exchange is not None:
+            self._read_exchange(exchange, path)
+            return
+        if kind in HOSTED_TYPES and (hosted is not None or not self._refuses_unknown):
             self._hosted.setdefault(str(kind), path)
             return
         if kind not in _ITEM_TYPES:
@@ -246,6 +254,18 @@ class _Reader:
         self._summaries.add(len(self._messages))
         self._messages.append(InputMessage({"role": "user", "content": content}, path))
 
+    def _read_exchange(self, exchange: ToolExchange, path: str) -> None:
+        """Reads a call that a server has run, together with its result.
+
+        Such a call ends its turn, unless the turn has calls whose outputs come from the client.
+        """
+        turn = self._open_turn(path)
+        call, output = self._calls.exchange(exchange)
+        turn.calls.append(call)
+        turn.outputs.append(InputMessage(output, path))
+        if len(turn.calls) == len(turn.outputs):
+            self._end_turn()
+
     def _last_media(self) -> list[MediaPart | DocumentPart]:
         users = (each.fields for each in reversed(self._messages) if each.fields["role"] == "user")
         last = next(users, None)
@@ -265,6 +285,7 @@ class _Reader:
     def _end_turn(self) -> None:
         if self._turn is not None:
             self._messages.append(InputMessage(self._turn.message(), self._turn.path))
+            self._messages += self._turn.outputs
             self._turn = None
 
 

@@ -4,7 +4,7 @@ It makes its events, from `response.output_item.added` up to the one before
 `response.output_item.done`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -13,7 +13,9 @@ from msgspec.structs import replace
 
 from ouzel.generation import ToolCallDelta
 from ouzel.responses import events
-from ouzel.responses.events import DeltaLogprob, ResponseEvent, TopDeltaLogprob
+from ouzel.responses.event_base import Place, ResponseEvent
+from ouzel.responses.events import DeltaLogprob, TopDeltaLogprob
+from ouzel.responses.hosted.citations import Annotation, CitationFinder, Source
 from ouzel.responses.items.packed_text import REASONING
 from ouzel.responses.output_items import (
     CallItem,
@@ -30,27 +32,25 @@ from ouzel.responses.output_items import (
 from ouzel.wire.logprobs import ContentLogprob
 from ouzel.wire.offered_tools import ToolNames
 
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The id of an item, its index in the output, and the event counter of the response."""
-
-    item_id: str
-    output_index: int
-    numbers: Iterator[int]
-
-    def next(self) -> tuple[int, str, int]:
-        """Returns the first fields of the next event: sequence number, item id, output index."""
-        return next(self.numbers), self.item_id, self.output_index
+_NO_SOURCES: Mapping[int, Source] = {}
 
 
 class OpenMessage:
     def __init__(
-        self, place: Place, text: str = "", logprobs: Sequence[ContentLogprob] = ()
+        self,
+        place: Place,
+        text: str = "",
+        logprobs: Sequence[ContentLogprob] = (),
+        *,
+        annotations: Sequence[Annotation] = (),
+        sources: Mapping[int, Source] = _NO_SOURCES,
     ) -> None:
+        """The text may cite `sources`, by their markers."""
         self.place = place
         self._texts = [text]
         self._logprobs = list(logprobs)
+        self._annotations = list(annotations)
+        self._citations = CitationFinder(sources)
 
     def open(self) -> Iterator[ResponseEvent]:
         place = self.place
@@ -67,6 +67,11 @@ class OpenMessage:
         yield events.OutputTextDelta(
             *self.place.next(), delta=text, logprobs=_delta_logprobs(logprobs)
         )
+        for annotation in self._citations.add(text):
+            yield events.AnnotationAdded(
+                *self.place.next(), annotation_index=len(self._annotations), annotation=annotation
+            )
+            self._annotations.append(annotation)
 
     def close(self) -> Iterator[ResponseEvent]:
         part = self._part()
@@ -79,7 +84,7 @@ class OpenMessage:
         return OutputMessage(self.place.item_id, status, [self._part()])
 
     def _part(self) -> OutputText:
-        return OutputText("".join(self._texts), self._logprobs)
+        return OutputText("".join(self._texts), self._logprobs, list(self._annotations))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +199,7 @@ def reopen_item(item: WrittenItem, output_index: int, numbers: Iterator[int]) ->
     place = Place(item.id, output_index, numbers)
     match item:
         case OutputMessage(content=[part]):
-            return OpenMessage(place, part.text, part.logprobs)
+            return OpenMessage(place, part.text, part.logprobs, annotations=part.annotations)
         case OutputMessage():
             return OpenMessage(place)
         case ReasoningItem(summary=summary, content=content, encrypted_content=encrypted):

@@ -6,6 +6,8 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ouzel.responses.hosted.citations import Annotation
+from ouzel.responses.hosted.items import AnyHostedItem
 from ouzel.responses.items.compaction_item import CompactionItem
 from ouzel.routing import find_chain_root
 from ouzel.wire.logprobs import ContentLogprob
@@ -18,7 +20,7 @@ ItemStatus = Literal["in_progress", "completed", "incomplete"]
 class OutputText(msgspec.Struct, frozen=True, tag_field="type", tag="output_text"):
     text: str
     logprobs: list[ContentLogprob]  # empty unless the request asks for log probabilities
-    annotations: list[str] = []  # always empty: no citations are made
+    annotations: list[Annotation] = []  # the citations in the text
 
 
 class ReasoningText(msgspec.Struct, frozen=True, tag_field="type", tag="reasoning_text"):
@@ -67,7 +69,7 @@ class ReasoningItem(
 
 CallItem = FunctionCallItem | CustomToolCallItem
 WrittenItem = OutputMessage | CallItem | ReasoningItem  # the items that the model streams
-OutputItem = WrittenItem | CompactionItem
+OutputItem = WrittenItem | CompactionItem | AnyHostedItem
 
 
 def new_id(prefix: str, *, continues: str | None = None) -> str:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,6 +17,10 @@ from ouzel.responses.compaction.compactor import Compactor
 from ouzel.responses.context import Context, build_standalone_context, read_context
 from ouzel.responses.dialect import OPENAI, ResponseDialect, ResponseStyle
 from ouzel.responses.first_response import new_response
+from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
+from ouzel.responses.hosted.opened_tools import OpenedTools
+from ouzel.responses.hosted.opening import list_hosted, offer_types, open_hosted
+from ouzel.responses.next_turn import NextTurn, relax_choice
 from ouzel.responses.open_items import ReasoningForm
 from ouzel.responses.output_items import new_id
 from ouzel.responses.prompt import render_input
@@ -34,7 +39,7 @@ from ouzel.store.records import Item, StoredResponse
 from ouzel.wire.aliases import restore_client_name
 from ouzel.wire.decode import JsonObject, decode_object, parse_object
 from ouzel.wire.logprobs import chat_logprobs, token_text
-from ouzel.wire.offered_tools import ToolNames
+from ouzel.wire.offered_tools import HostedOffer, ToolNames
 from ouzel.worker_threads import PreparationThreads
 
 
@@ -56,6 +61,8 @@ class PreparedResponse:
     body: bytes | None  # the body of a response in the background, which may have to run again
     model: ServedModel
     metrics: Metrics
+    hosted: OpenedTools | None = None  # the tools that this server runs; closed by the run
+    next_turn: NextTurn | None = None  # makes further turns, if the response has such tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +95,11 @@ class Preparer:
         compactor: Compactor,
         metrics: Metrics,
         dialect: ResponseDialect = OPENAI,
+        hosted: HostedKinds = NO_HOSTED_KINDS,
     ) -> None:
+        """`hosted` are the kinds of tools that this server runs."""
         self.threads = threads
+        self.hosted = hosted
         self.model = model
         self._metrics = metrics
         self._compactor = compactor
@@ -166,10 +176,27 @@ class Preparer:
         if isinstance(result, PreparedResponse):
             return result
         context = await self._find_context(job, result)
+        if not result.hosted:
+            return await self._begin_in_thread(job, result, context)
+        tools = await open_hosted(result.hosted, result.fields, self.hosted, context, job.key_id)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(tools.close)
+            prepared = await self._begin_in_thread(job, result, context, tools)
+            if not job.only_counts:
+                stack.pop_all()  # the run closes the tools
+            return prepared
+
+    async def _begin_in_thread(
+        self,
+        job: _Job,
+        checked_body: CheckedBody,
+        context: Context,
+        tools: OpenedTools | None = None,
+    ) -> PreparedResponse:
         return await self.threads.run(
-            partial(self._begin, job, result, context),
+            partial(self._begin, job, checked_body, context, tools),
             job.num_bytes + context.num_stored_bytes,
-            has_own_template=_has_own_template(result),
+            has_own_template=_has_own_template(checked_body),
         )
 
     def _check_and_begin(self, job: _Job) -> PreparedResponse | CheckedBody:
@@ -180,7 +207,8 @@ class Preparer:
         checked_body = self._check(job)
         fields = checked_body.fields
         context = build_standalone_context(fields, may_be_empty=job.recent is not None)
-        if context is None or fields.context_management or _has_own_template(checked_body):
+        needs_more = fields.context_management or checked_body.hosted
+        if context is None or needs_more or _has_own_template(checked_body):
             return checked_body
         return self._begin(job, checked_body, context)
 
@@ -200,17 +228,35 @@ class Preparer:
         if not job.only_counts and job.queued is None:
             dialect.check(parsed, self.model)
         fields = dialect.translate_fields(decode_object(parsed, job.body_type))
-        checked_body = check_body(
-            fields, self.model, self._limits, has_store=self._store is not None
-        )
-        return replace(checked_body, chat=dialect.adjust_chat(checked_body.chat, fields))
+        entries = list_hosted(fields, self.hosted)
+        if not entries:
+            return self._check_fields(fields, offer_types(self.hosted))
+        # The functions are known when the tools are open; the choice among them is checked then.
+        early = msgspec.structs.replace(fields, tool_choice=None)
+        checked_body = self._check_fields(early, offer_types(self.hosted))
+        return replace(checked_body, fields=fields, hosted=entries)
 
-    def _begin(self, job: _Job, checked_body: CheckedBody, context: Context) -> PreparedResponse:
+    def _check_fields(self, fields: ResponsesRequest, hosted: HostedOffer) -> CheckedBody:
+        checked_body = check_body(
+            fields, self.model, self._limits, has_store=self._store is not None, hosted=hosted
+        )
+        return replace(checked_body, chat=self._dialect.adjust_chat(checked_body.chat, fields))
+
+    def _begin(
+        self,
+        job: _Job,
+        checked_body: CheckedBody,
+        context: Context,
+        tools: OpenedTools | None = None,
+    ) -> PreparedResponse:
         """Renders the prompt and builds the first response object.
 
-        The response is streamed if the job or the body says so.
+        The response is streamed if the job or the body says so. `tools` are the tools that this
+        server runs.
         """
         queued = job.queued
+        if tools is not None:
+            checked_body = self._check_fields(checked_body.fields, tools.offer)
         fields = checked_body.fields
         continued_id = fields.previous_response_id or find_conversation_id(fields)
         response_id = new_id("resp", continues=continued_id) if queued is None else queued.id
@@ -233,6 +279,7 @@ class Preparer:
             prompt_token_ids=request.prompt.token_ids,
             warnings=(*request.warnings, *request.dropped_formats),
             completed_at=style.early_completed_at,
+            hosted=self.hosted,
         )
         return PreparedResponse(
             request,
@@ -246,9 +293,38 @@ class Preparer:
             generates=job.generates,
             context=context,
             input_items=stored_items(context.items_to_store) if is_stored else (),
-            body=job.body if fields.background else None,
+            body=self._body_to_store(job, checked_body) if fields.background else None,
             model=self.model,
             metrics=self._metrics,
+            hosted=tools,
+            next_turn=None
+            if tools is None
+            else self._make_next_turn(job, checked_body, context, tools, response_id),
+        )
+
+    def _body_to_store(self, job: _Job, checked_body: CheckedBody) -> bytes | None:
+        """Returns the body for a later run, without the secrets of tools that this server runs."""
+        if job.body is None or not checked_body.hosted:
+            return job.body
+        tools = [self.hosted.show(tool) for tool in checked_body.fields.tools or []]
+        return msgspec.json.encode({**self._dialect.parse(job.body), "tools": tools})
+
+    def _make_next_turn(
+        self,
+        job: _Job,
+        checked_body: CheckedBody,
+        context: Context,
+        tools: OpenedTools,
+        response_id: str,
+    ) -> NextTurn:
+        relaxed = self._check_fields(relax_choice(checked_body.fields), tools.offer)
+        return NextTurn(
+            checked_body=relaxed,
+            context=context,
+            hosted_names=tools.names,
+            make_request=partial(self._request, response_id=response_id, arrival_s=job.arrival_s),
+            threads=self.threads,
+            num_bytes=job.num_bytes + context.num_stored_bytes,
         )
 
     def _request(

@@ -12,6 +12,7 @@ from ouzel.generation import Usage
 from ouzel.responses.output_items import OutputItem, OutputMessage, OutputText
 from ouzel.responses.request import Verbosity
 from ouzel.responses.text_format import TextFormat
+from ouzel.wire.tools import AnyNamedHostedTool
 
 ResponseStatus = Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
 ErrorCode = Literal["server_error", "invalid_prompt"]
@@ -65,7 +66,7 @@ class ShownCustomChoice(msgspec.Struct, frozen=True, tag_field="type", tag="cust
     namespace: str | UnsetType = UNSET
 
 
-ShownNamedTool = ShownFunctionChoice | ShownCustomChoice
+ShownNamedTool = ShownFunctionChoice | ShownCustomChoice | AnyNamedHostedTool
 
 
 class ShownAllowedTools(msgspec.Struct, frozen=True, tag_field="type", tag="allowed_tools"):

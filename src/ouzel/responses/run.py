@@ -21,15 +21,16 @@ import msgspec
 from msgspec.structs import replace
 
 from ouzel.errors import STOPS, UNEXPECTED, EngineUnavailable, OuzelError
-from ouzel.generation import Event, Generation
+from ouzel.generation import Event, Generation, SuccessiveGenerations
+from ouzel.responses.event_base import ResponseEvent
 from ouzel.responses.event_log import EventLog
-from ouzel.responses.events import ResponseEvent
 from ouzel.responses.preparer import PreparedResponse
 from ouzel.responses.response_builder import ResponseBuilder, end_event
 from ouzel.responses.response_object import ResponseError, ResponseObject
 from ouzel.responses.stage import Stage, step
 from ouzel.responses.stored.response_log import begin_span, log_end
 from ouzel.responses.stored_progress import StoredProgress
+from ouzel.responses.tool_loop import ToolLoop
 from ouzel.store.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -57,22 +58,24 @@ class Run:
         log: EventLog,
         progress: StoredProgress | None,
         key_id: str | None,
+        begun: ResponseObject | None = None,
     ) -> None:
         """Starts the task of the run.
 
         `place` is the admission of the request to the engine; the run releases it at the end.
         `log` has the events that a queued response already has. `progress` is None if the
-        response is not stored.
+        response is not stored. `begun` is the state of a response that a stopped server has begun.
         """
         self.id = prepared.response.id
         self.key_id = key_id  # the response belongs to this API key
         self.is_background = prepared.response.background
-        self.generation = generation
+        self.generation: Generation | SuccessiveGenerations = generation
         self.log = log
         self.error: BaseException | None = None
         self._place = place
         self._progress = progress
         self._generates = prepared.generates
+        self._first_turn = generation
         self._builder = ResponseBuilder(
             replace(prepared.response, status="queued") if log else prepared.response,
             logprobs=prepared.logprobs,
@@ -80,8 +83,24 @@ class Run:
             limit_reason=prepared.limit_reason,
             compaction=prepared.context.compaction,
             tool_names=prepared.tool_names,
+            hosted=prepared.hosted,
             num_events=len(log),
         )
+        self._is_begun = begun is not None
+        if begun is not None:
+            self._builder.restore(begun)
+        self._loop: ToolLoop | None = None
+        if prepared.hosted is not None and prepared.next_turn is not None:
+            self.generation = SuccessiveGenerations(generation)
+            self._loop = ToolLoop(
+                prepared,
+                prepared.hosted,
+                prepared.next_turn,
+                self.generation,
+                log=log,
+                progress=progress,
+                key_id=key_id,
+            )
         self._stage = Stage.NEW
         self._before_end = prepared.response  # shown to clients during the stage ENDING
         self._stop: _Stop | None = None
@@ -163,7 +182,8 @@ class Run:
             begin_span()
         try:
             with self._place:
-                is_whole = await self._generate()
+                async with self._closing_tools():
+                    is_whole = await self._generate()
             await self._end(is_whole=is_whole)
         except STOPS:
             raise
@@ -187,10 +207,7 @@ class Run:
 
     async def _generate(self) -> bool:
         """Runs the generation to its end; returns False if the generation was stopped before."""
-        async with (
-            aclosing(self.generation.events()) as steps,
-            self._cancellable(self._advance_to_the_end(steps)) as advancing,
-        ):
+        async with self._cancellable(self._advance_to_the_end()) as advancing:
             # The store gets the response while the engine computes the prompt.
             await self._begin()
             if await _comes(self._may_begin, advancing) and await self._begin_to_run():
@@ -215,12 +232,21 @@ class Run:
             task.cancel()  # the task is already done unless the block failed
             await asyncio.wait({task})
 
+    @asynccontextmanager
+    async def _closing_tools(self) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            if self._loop is not None:
+                await self._loop.tools.close()
+
     async def _begin_to_run(self) -> bool:
         """Enters RUNNING; returns False if another server has taken a queued response."""
         if self._progress is not None and self.is_background:
             queued = self.response
-            events = [_encode(event) for event in self._builder.begin()]
-            if not await self._progress.note(self._builder.response, events):
+            beginning = self._builder.go_on() if self._is_begun else self._builder.begin()
+            events = [_encode(event) for event in beginning]
+            if not await self._progress.note(lambda: self._builder.response, events):
                 # No client has seen the start, so the response goes back to queued.
                 self._builder = ResponseBuilder.resume(queued, len(self.log))
                 self.cancel()
@@ -231,7 +257,33 @@ class Run:
         self._enter(Stage.RUNNING)
         return True
 
-    async def _advance_to_the_end(self, steps: AsyncGenerator[list[Event], None]) -> None:
+    async def _advance_to_the_end(self) -> None:
+        loop = self._loop
+        if loop is None:
+            await self._take_turn(self._first_turn)
+            return
+        if self._is_begun or loop.begins_with_calls:
+            self._has_output.set()
+            self._first_turn.accepted.set()
+            await self._has_begun.wait()
+            if self._is_begun:
+                await loop.resume_calls(self._builder)
+            else:
+                await loop.run_first_calls(self._builder)
+        else:
+            await self._take_turn(self._first_turn)
+            if not await loop.run_calls(self._builder):
+                return
+        while (turn := await loop.make_turn(self._builder)) is not None:
+            await self._take_turn(turn)
+            if self._builder.is_steered or not await loop.run_calls(self._builder):
+                return
+
+    async def _take_turn(self, turn: Generation) -> None:
+        async with aclosing(turn.events()) as steps:
+            await self._advance_steps(steps)
+
+    async def _advance_steps(self, steps: AsyncGenerator[list[Event], None]) -> None:
         # The events of several choices are held until the end, then sorted by choice.
         held: list[Event] = []
         events: list[Event] = await anext(steps, [])

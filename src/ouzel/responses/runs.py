@@ -2,7 +2,8 @@
 
 A server that stops, dies or cannot reach the store abandons its responses. `watch` settles them:
 
-1.  An abandoned response that was running fails; the server that finds it writes the failure.
+1.  An abandoned response that was running goes on here if it has tools that this server runs. Any
+    other such response fails; the server that finds it writes the failure.
 2.  An abandoned response that was queued runs here.
 3.  A response of this server that another server has cancelled or deleted stops.
 """
@@ -20,10 +21,10 @@ from ouzel.errors import STOPS, OuzelError, TryLater
 from ouzel.generation import Generation
 from ouzel.responses.event_log import EventLog
 from ouzel.responses.preparer import PreparedResponse, Preparer
-from ouzel.responses.response_object import ResponseError
+from ouzel.responses.response_object import ResponseError, ResponseObject
 from ouzel.responses.run import Run, response_error
 from ouzel.responses.stored.end_stored import fail_stored
-from ouzel.responses.stored_progress import StoredProgress
+from ouzel.responses.stored_progress import StoredProgress, decode_response
 from ouzel.store.base import Store
 from ouzel.store.errors import StoreUnavailable
 from ouzel.store.records import NewResponse, Status, StoredResponse
@@ -73,7 +74,7 @@ class Runs:
             progress = StoredProgress(
                 self.store, new.id, key_id, log, new=new, begins_at_once=begins_at_once
             )
-        return self._run(prepared, place, log, progress, key_id)
+        return self._run(prepared, place, log, progress, key_id=key_id)
 
     def find(self, response_id: str, key_id: str | None) -> Run | None:
         """Returns the run of a response of this key, stored or not; None if none runs here."""
@@ -127,10 +128,14 @@ class Runs:
         place: ExitStack,
         log: EventLog,
         progress: StoredProgress | None,
+        *,
         key_id: str | None,
+        begun: ResponseObject | None = None,
     ) -> Run:
         generation = Generation(prepared.request, prepared.model, prepared.metrics, key_id=key_id)
-        run = Run(prepared, generation, place, log=log, progress=progress, key_id=key_id)
+        run = Run(
+            prepared, generation, place, log=log, progress=progress, key_id=key_id, begun=begun
+        )
         self._runs[run.id] = run
         run.task.add_done_callback(lambda _: self._forget(run))
         return run
@@ -158,7 +163,7 @@ class Runs:
             await store.release(released)
             self._left_ids -= released
         abandoned = await store.take_abandoned()
-        await self._settle(abandoned, partial(self._fail_left, store))
+        await self._settle(abandoned, partial(self._settle_left, store))
         for preparer in self._preparers():
             num_free = preparer.model.engine.num_free
             queued = await store.take_queued(preparer.model.names, num_free) if num_free else []
@@ -181,17 +186,46 @@ class Runs:
                 self._left_ids.add(response.id)
                 raise
 
+    async def _settle_left(self, store: Store, stored: StoredResponse) -> None:
+        """Goes on with a response that another server has left in the middle, or fails it.
+
+        Only a response with tools that this server runs goes on: its output consists of whole
+        items, from which the next turn of the model can begin.
+        """
+        preparer = self._find_preparer(stored)
+        if preparer is None or stored.request is None or stored.status is Status.QUEUED:
+            await self._fail_left(store, stored)
+            return
+        begun = decode_response(stored)
+        if not any(preparer.hosted.find(tool.get("type")) for tool in begun.tools):
+            await self._fail_left(store, stored)
+            return
+        logger.info("response %s goes on here: its server abandoned it", stored.id)
+        await self._run_again(store, preparer, stored, begun)
+
+    def _find_preparer(self, stored: StoredResponse) -> Preparer | None:
+        """Returns the preparer of the model that makes the response; None if it is not served."""
+        return next((each for each in self._preparers() if stored.model in each.model.names), None)
+
     async def _fail_left(self, store: Store, stored: StoredResponse) -> None:
         logger.warning("response %s failed: its server abandoned it while it ran", stored.id)
         await fail_stored(store, stored, ResponseError("server_error", _ABANDONED))
 
-    async def _run_again(self, store: Store, preparer: Preparer, stored: StoredResponse) -> None:
-        """Prepares and runs a queued response that another server has abandoned.
+    async def _run_again(
+        self,
+        store: Store,
+        preparer: Preparer,
+        stored: StoredResponse,
+        begun: ResponseObject | None = None,
+    ) -> None:
+        """Prepares and runs a response that another server has abandoned, queued or in its middle.
 
+        `begun` is the state of a response in its middle.
         Raises TryLater if the engine or the store cannot take the response now.
         """
         assert stored.request is not None
-        logger.info("response %s runs now: its server abandoned it in the queue", stored.id)
+        if begun is None:
+            logger.info("response %s runs now: its server abandoned it in the queue", stored.id)
         with ExitStack() as place:
             try:
                 place.enter_context(preparer.model.engine.admit())
@@ -208,7 +242,7 @@ class Runs:
                 return
             log = EventLog(await store.events(stored.id, stored.key_id, after=-1))
             progress = StoredProgress(store, stored.id, stored.key_id, log)
-            self._run(prepared, place.pop_all(), log, progress, stored.key_id)
+            self._run(prepared, place.pop_all(), log, progress, key_id=stored.key_id, begun=begun)
 
 
 async def _repeat(work: Callable[[], Awaitable[object]], *, every_s: float) -> None:

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from ouzel.responses.call_history import HOSTED_TYPES
+from ouzel.responses.hosted.items import read_hosted_item
 from ouzel.responses.input_items import InputItem, encrypted_reasoning
 from ouzel.responses.item_fields import Message
 from ouzel.responses.output_items import new_id
@@ -50,14 +52,19 @@ _OUTPUT_KEYS: Message = {"annotations": [], "logprobs": []}
 def stored_items(items: Iterable[InputItem]) -> tuple[Item, ...]:
     """Converts valid items; each item gets a new id, also if it already has an id.
 
-    Items of hosted tools are left out, as they are in the prompt.
+    Items of hosted tools that the model does not read are left out, as they are in the prompt.
     """
-    return tuple(
-        _stored_item(item.fields) for item in items if item.fields.get("type") not in HOSTED_TYPES
-    )
+    stored = (_stored_item(item.fields) for item in items)
+    return tuple(item for item in stored if item is not None)
 
 
-def _stored_item(fields: Message) -> Item:
+def _stored_item(fields: Message) -> Item | None:
+    if fields.get("type") in HOSTED_TYPES:
+        hosted = read_hosted_item(fields)
+        if hosted is None:
+            return None
+        hosted = replace(hosted, id=new_id(hosted.id_prefix))
+        return Item(hosted.id, msgspec.json.encode(hosted))
     kind = fields.get("type") or "message"
     assert isinstance(kind, str)
     item_id = new_id(_PREFIXES[kind])

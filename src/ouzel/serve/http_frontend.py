@@ -21,6 +21,7 @@ from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.invalid_option import CannotListen
 from ouzel.options.options import Options
 from ouzel.serve.announcement import announce
+from ouzel.serve.hosted_kinds import make_hosted_kinds
 from ouzel.serve.listener import Listener
 from ouzel.serve.metrics_port import serve_metrics_port
 from ouzel.serve.model_host import ModelHost
@@ -87,7 +88,12 @@ class HttpFrontend:
         self._host = host
         self._traces = traces
         catalogue = self._catalogue = Catalogue(
-            models, options.limits, options.server, store, response_dialect(options.server.profile)
+            models,
+            options.limits,
+            options.server,
+            store,
+            response_dialect(options.server.profile),
+            hosted=make_hosted_kinds(options),
         )
         puller = ChildPuller(options.model, host.list_directories)
         self._changes = ModelChanges(catalogue, host, puller)

@@ -12,7 +12,7 @@ from ouzel.wire.chat_prompt import ChatPromptFields, chat_rendering
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, decode_object
 from ouzel.wire.fields import GenerationFields
-from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
+from ouzel.wire.offered_tools import NO_HOSTED_TOOLS, NO_TOOLS, HostedOffer, ToolNames
 from ouzel.wire.options import (
     check_completion,
     limit_tokens,
@@ -85,17 +85,22 @@ def read_shared_chat(
     limits: LimitsConfig,
     *,
     max_output_tokens: int | None = None,
+    hosted: HostedOffer = NO_HOSTED_TOOLS,
 ) -> Chat:
     """Reads the fields that all chat endpoints share.
 
     `body`, `prompt_fields` and `tool_fields` are three views of one body, because a struct can have
     only one base. `max_output_tokens` is the limit of the Responses API; it overrides other limits.
+    `hosted` are the tools that this server runs.
     """
     options = read_options(body, model, limits)
     if max_output_tokens is not None:
         options = limit_tokens(options, max_output_tokens, param="max_output_tokens")
     tools = read_tools(
-        tool_fields, guides_all=model.guides_tools, refuses_unknown=model.refuses_unknown_tools
+        tool_fields,
+        guides_all=model.guides_tools,
+        refuses_unknown=model.refuses_unknown_tools,
+        hosted=hosted,
     )
     options = replace(
         options,

@@ -5,7 +5,7 @@ A tool in a namespace keeps its own name if no other tool has that name; else th
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 import msgspec
@@ -41,6 +41,7 @@ class OfferedTool(msgspec.Struct, frozen=True):
     strict: bool | None = None
     is_custom: bool = False
     text_grammar: TextGrammar | None = None
+    hosted_type: str | None = None  # the type of the tool if this server runs it
 
     def definition(self, model_name: str) -> dict[str, object]:
         """Returns the tool's definition for the prompt."""
@@ -56,6 +57,18 @@ class OfferedTool(msgspec.Struct, frozen=True):
             self.is_custom,
             self.text_grammar,
         )
+
+
+class HostedOffer(msgspec.Struct, frozen=True):
+    """The tools of a request that this server runs."""
+
+    types: frozenset[str] = frozenset()  # the types of such tools in the field `tools`
+    functions: tuple[OfferedTool, ...] = ()  # the functions by which the model calls these tools
+    # maps the type of a tool that is turned off to a hint for the operator
+    hints: Mapping[str, str] = {}
+
+
+NO_HOSTED_TOOLS = HostedOffer()
 
 
 class ToolNames(msgspec.Struct, frozen=True):
@@ -78,7 +91,7 @@ NO_TOOLS = ToolNames()
 
 
 def offered_tools(
-    tools: Sequence[Tool], *, refuses_unknown: bool
+    tools: Sequence[Tool], *, refuses_unknown: bool, hosted: HostedOffer = NO_HOSTED_TOOLS
 ) -> tuple[list[OfferedTool], tuple[str, ...]]:
     """Returns the tools that the model may call, and a warning for each tool that is left out.
 
@@ -88,11 +101,18 @@ def offered_tools(
     unknown = [
         UnknownTool(f"tools[{position}]", tool.type)
         for position, tool in enumerate(tools)
-        if not tool.is_known
+        if not tool.is_known and tool.type not in hosted.types
     ]
-    types = (tools[0].known_types) if tools else ()
-    warnings = leave_out(unknown, known=types, has_others=bool(known), refuses=refuses_unknown)
+    types = (*tools[0].known_types, *sorted(hosted.types)) if tools else ()
+    warnings = leave_out(
+        unknown,
+        known=types,
+        has_others=len(unknown) < len(tools),
+        refuses=refuses_unknown,
+        hints=hosted.hints,
+    )
     offered = [each for path, tool in known for each in _offer(tool, path)]
+    offered += hosted.functions
     if len(offered) > MAX_TOOLS:
         what = (
             f"must have a length <= {MAX_TOOLS} with the tools of all namespaces, "

@@ -8,8 +8,10 @@ import msgspec
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ToolUse
 from ouzel.wire.offered_tools import (
+    NO_HOSTED_TOOLS,
     NO_TOOLS,
     ClientName,
+    HostedOffer,
     OfferedTool,
     ToolNames,
     assign_names,
@@ -19,9 +21,12 @@ from ouzel.wire.offered_tools import (
 from ouzel.wire.tools import (
     AllowedToolList,
     AllowedTools,
+    AnyNamedTool,
     Choice,
     NamedCustomTool,
     NamedFunction,
+    NamedHostedTool,
+    NamedMcp,
     NamedTool,
     ToolFields,
 )
@@ -51,14 +56,18 @@ class _OfferFields(msgspec.Struct, frozen=True):
 
 
 def read_tools(
-    body: ToolFields, *, guides_all: bool = False, refuses_unknown: bool = False
+    body: ToolFields,
+    *,
+    guides_all: bool = False,
+    refuses_unknown: bool = False,
+    hosted: HostedOffer = NO_HOSTED_TOOLS,
 ) -> RequestTools:
-    """Reads the tools of a request.
+    """Reads the tools of a request; `hosted` are the tools that this server runs.
 
     `guides_all` applies if the request does not set `enable_tool_guided_generation`. Raises
     InvalidRequest if the fields contradict each other.
     """
-    fields = _offer_fields(body, refuses_unknown=refuses_unknown)
+    fields = _offer_fields(body, refuses_unknown=refuses_unknown, hosted=hosted)
     names = assign_names(fields.offered)
     if not fields.offered:
         if fields.choice not in (None, "none", "auto"):
@@ -78,9 +87,11 @@ def read_tools(
     return RequestTools(definitions, use, names, fields.warnings)
 
 
-def _offer_fields(body: ToolFields, *, refuses_unknown: bool) -> _OfferFields:
+def _offer_fields(body: ToolFields, *, refuses_unknown: bool, hosted: HostedOffer) -> _OfferFields:
     if body.functions is None and body.function_call is None:
-        offered, warnings = offered_tools(body.tools or [], refuses_unknown=refuses_unknown)
+        offered, warnings = offered_tools(
+            body.tools or [], refuses_unknown=refuses_unknown, hosted=hosted
+        )
         return _OfferFields(offered, body.tool_choice, "tools", "tool_choice", warnings)
     if body.tools is not None or body.tool_choice is not None:
         field = "functions" if body.functions is not None else "function_call"
@@ -122,11 +133,14 @@ def _callable_tools(
             return {tool.name for tool in offered}, True, False
         case NamedTool() | NamedCustomTool():
             return {_known_name(choice, offered, param)}, True, True
+        case NamedHostedTool():
+            return _hosted_names(choice, offered, param), True, True
         case AllowedTools():
             allowed_list, path = _allowed_list(choice, param)
             names = {
-                _known_name(tool, offered, f"{path}.tools[{position}]")
+                name
                 for position, tool in enumerate(allowed_list.tools)
+                for name in _allowed_names(tool, offered, f"{path}.tools[{position}]")
             }
             return names, allowed_list.mode == "required", False
         case unreachable:
@@ -142,6 +156,37 @@ def _allowed_list(choice: AllowedTools, param: str) -> tuple[AllowedToolList, st
             raise InvalidRequest("is required", field=f"{param}.{name}")
     assert choice.mode is not None and choice.tools is not None
     return AllowedToolList(choice.mode, choice.tools), param
+
+
+def _allowed_names(
+    named: AnyNamedTool, offered: Sequence[OfferedTool], path: str
+) -> set[ClientName]:
+    if isinstance(named, NamedHostedTool):
+        return _hosted_names(named, offered, path)
+    return {_known_name(named, offered, path)}
+
+
+def _hosted_names(
+    named: NamedHostedTool, offered: Sequence[OfferedTool], path: str
+) -> set[ClientName]:
+    """Returns the names of the functions of a chosen tool that this server runs.
+
+    Raises InvalidRequest if the request has no such tool.
+    """
+    kind = str(named.__struct_config__.tag)
+    names = {tool.name for tool in offered if tool.hosted_type == kind}
+    if isinstance(named, NamedMcp):
+        names = {
+            name
+            for name in names
+            if name.namespace == named.server_label and named.name in (None, name.name)
+        }
+    if not names:
+        given = kind
+        if isinstance(named, NamedMcp):
+            given = f"{kind} {named.server_label!r}" + (f" {named.name!r}" if named.name else "")
+        raise InvalidRequest(f"must name one of the tools, given {given}", field=path)
+    return names
 
 
 def _known_name(

@@ -112,12 +112,63 @@ class NamedCustomTool(msgspec.Struct, frozen=True, tag_field="type", tag="custom
     namespace: str | None = None
 
 
+class NamedHostedTool(msgspec.Struct, frozen=True, tag_field="type"):
+    """The choice of a tool that the server runs; the tag is the type of the tool."""
+
+
+class NamedMcp(NamedHostedTool, frozen=True, tag="mcp"):
+    server_label: Annotated[str, Meta(description="The server_label of a tool of the request.")]
+    name: Annotated[
+        str | None, Meta(description="One tool of the server; null for any of its tools.")
+    ] = None
+
+
+class NamedWebSearch(NamedHostedTool, frozen=True, tag="web_search"):
+    pass
+
+
+class NamedDatedWebSearch(NamedHostedTool, frozen=True, tag="web_search_2025_08_26"):
+    pass
+
+
+class NamedWebSearchPreview(NamedHostedTool, frozen=True, tag="web_search_preview"):
+    pass
+
+
+class NamedDatedWebSearchPreview(NamedHostedTool, frozen=True, tag="web_search_preview_2025_03_11"):
+    pass
+
+
+class NamedFileSearch(NamedHostedTool, frozen=True, tag="file_search"):
+    pass
+
+
+class NamedCodeInterpreter(NamedHostedTool, frozen=True, tag="code_interpreter"):
+    pass
+
+
+class NamedShell(NamedHostedTool, frozen=True, tag="shell"):
+    pass
+
+
+AnyNamedHostedTool = (
+    NamedMcp
+    | NamedWebSearch
+    | NamedDatedWebSearch
+    | NamedWebSearchPreview
+    | NamedDatedWebSearchPreview
+    | NamedFileSearch
+    | NamedCodeInterpreter
+    | NamedShell
+)
+
+
 AllowedMode = Annotated[
     Literal["auto", "required"],
     Meta(description="auto: the model may call a tool; required: it must."),
 ]
 AllowedNames = Annotated[
-    list[NamedTool | NamedCustomTool],
+    list[NamedTool | NamedCustomTool | AnyNamedHostedTool],
     Meta(min_length=1, description="The tools that the model may call."),
 ]
 
@@ -141,7 +192,8 @@ class AllowedTools(msgspec.Struct, frozen=True, tag_field="type", tag="allowed_t
 Tools = Annotated[
     list[Tool], Meta(max_length=MAX_TOOLS, description="Tools that the model may call.")
 ]
-Choice = Literal["none", "auto", "required"] | NamedTool | NamedCustomTool | AllowedTools
+AnyNamedTool = NamedTool | NamedCustomTool | AnyNamedHostedTool
+Choice = Literal["none", "auto", "required"] | AnyNamedTool | AllowedTools
 ToolChoice = Annotated[
     Choice | None,
     Meta(

@@ -184,8 +184,8 @@ def test_tools_of_anthropics_servers_are_left_out_where_there_are_others(
     servers = [{"type": "url", "url": "https://example.org", "name": "x"}]
     answer = http.post(PATH, json=build_request("Hi", tools=[hosted, LOOK], mcp_servers=servers))
     assert answer.headers["x-ouzel-warnings"] == (
-        "mcp_servers was left out: this server runs no tools of its own; "
-        f'tools[0] ("{kind}") was left out: this server runs no tools of its own'
+        "mcp_servers was left out: this server runs no such tool; "
+        f'tools[0] ("{kind}") was left out: this server runs no such tool'
     )
     assert "hosted" not in last_prompt() and '"look"' in last_prompt()
     status, kind_of_error, message = read_error(
@@ -195,7 +195,7 @@ def test_tools_of_anthropics_servers_are_left_out_where_there_are_others(
         "tools[0].type must be one of"
     )
     _, _, message = read_error(http.post(PATH, json=build_request("Hi", mcp_servers=servers)))
-    assert message == "mcp_servers must be empty: this server runs no tools of its own"
+    assert message == "mcp_servers must be empty: this server runs no such tool"
 
 
 def test_ids_of_calls_are_read_back_as_the_parser_made_them() -> None:

@@ -27,6 +27,7 @@ _BEYOND_THE_TYPES: dict[type[pydantic.BaseModel], set[str]] = {
         "token_ids",
     },
     openai_types.ResponseCustomToolCall: {"status"},
+    openai_types.ResponseFunctionWebSearch: {"output", "sources"},
 }
 _ITEM: pydantic.TypeAdapter[ConversationItem] = pydantic.TypeAdapter(ConversationItem)
 _EVENT: pydantic.TypeAdapter[ResponseStreamEvent] = pydantic.TypeAdapter(ResponseStreamEvent)

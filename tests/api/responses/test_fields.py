@@ -32,11 +32,8 @@ REFUSED: list[tuple[Json, str, str]] = [
     ({"include": ["reasoning"]}, "include[0]", '"reasoning"'),
     ({"tools": [{"type": "web_search"}]}, "tools[0].type", "web_search"),
     ({"tools": [{"type": "function"}]}, "tools[0].function", "required"),
-    (
-        {"tool_choice": {"type": "web_search_preview"}},
-        "tool_choice.type",
-        '"function", "custom", "allowed_tools", given',
-    ),
+    ({"tool_choice": {"type": "web_search_preview"}}, "tool_choice", "needs tools"),
+    ({"tool_choice": {"type": "magic"}}, "tool_choice.type", 'given "magic"'),
     ({"tool_choice": "required"}, "tool_choice", "tools"),
     (
         {"text": {"format": {"type": "grammar"}}},

@@ -30,7 +30,7 @@ def test_tools_of_unknown_types_are_left_out_where_there_are_others(
     assert not [record.message for record in caplog.records if "ignored fields" in record.message]
 
 
-SEARCH_WARNING = 'tools[1] ("web_search") was left out: this server runs no tools of its own'
+SEARCH_WARNING = 'tools[1] ("web_search") was left out: this server runs no such tool'
 
 
 def test_a_response_warns_of_tools_that_were_left_out(thinker_http: httpx.Client) -> None:

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from ouzel.config import ServerConfig
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
+from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN
 
@@ -16,6 +17,7 @@ def thinking_server(
     step_s: float = 0.0,
     engine_factory: str = "create_parrot",
     config: ServerConfig = ServerConfig(),  # noqa: B008  it is frozen
+    hosted: HostedKinds = NO_HOSTED_KINDS,
 ) -> AbstractContextManager[RunningServer]:
     return running_server(
         {"max_model_len": max_model_len, "step_s": step_s},
@@ -24,4 +26,5 @@ def thinking_server(
         engine_factory=engine_factory,
         store_url=store_url,
         config=config,
+        hosted=hosted,
     )

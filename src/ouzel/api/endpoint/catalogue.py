@@ -15,6 +15,7 @@ from ouzel.generation import EngineState, ServedModel
 from ouzel.observability import Metrics
 from ouzel.pooling import Task
 from ouzel.responses.dialect import OPENAI, ResponseDialect
+from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
 from ouzel.responses.preparer import Preparer
 from ouzel.store.base import Store
 
@@ -29,8 +30,13 @@ class Catalogue:
         config: ServerConfig,
         store: Store | None,
         dialect: ResponseDialect = OPENAI,
+        *,
+        hosted: HostedKinds = NO_HOSTED_KINDS,
     ) -> None:
-        """`dialect` is the dialect of the Responses API."""
+        """`dialect` is the dialect of the Responses API.
+
+        `hosted` are tools that the server runs.
+        """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
         self._tasks: dict[str, Task] = {}  # task by every name that a model has had
@@ -41,7 +47,9 @@ class Catalogue:
         # metrics of models that are not in memory, by name
         self._kept_metrics: dict[str, Metrics] = {}
         self._is_leaving = False
-        self.shared = SharedServices.of(limits, config, store, self._preparers, dialect)
+        self.shared = SharedServices.of(
+            limits, config, store, self._preparers, dialect=dialect, hosted=hosted
+        )
         for model in models:
             self.add(model)
 

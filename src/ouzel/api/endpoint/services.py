@@ -19,6 +19,7 @@ from ouzel.observability import HttpResponses, Metrics
 from ouzel.responses.compaction.compactor import Compactor
 from ouzel.responses.compaction.summariser import Summariser
 from ouzel.responses.dialect import ResponseDialect
+from ouzel.responses.hosted.kinds import HostedKinds
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.runs import Runs
 from ouzel.store.base import Store
@@ -47,6 +48,7 @@ class SharedServices:
     tokenizing: WorkerThreads
     responses: HttpResponses
     dialect: ResponseDialect  # dialect of the Responses API
+    hosted: HostedKinds  # tools that the server runs
 
     @classmethod
     def of(
@@ -55,7 +57,9 @@ class SharedServices:
         config: ServerConfig,
         store: Store | None,
         preparers: Callable[[], Sequence[Preparer]],
+        *,
         dialect: ResponseDialect,
+        hosted: HostedKinds,
     ) -> "SharedServices":
         return cls(
             limits=limits,
@@ -72,6 +76,7 @@ class SharedServices:
             ),
             responses=HttpResponses(),
             dialect=dialect,
+            hosted=hosted,
         )
 
     def open_requests(self) -> list[OpenRequest]:
@@ -125,6 +130,7 @@ class Services:
                 compactor=compactor,
                 metrics=metrics,
                 dialect=shared.dialect,
+                hosted=shared.hosted,
             ),
         )
 

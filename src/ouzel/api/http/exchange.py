@@ -12,7 +12,7 @@ from starlette.types import Scope
 from ouzel.api.http.faults import ErrorStyle
 from ouzel.api.http.framing import SSE, Framing
 from ouzel.api.http.refusal_reason import RefusalReason
-from ouzel.generation import Generation, SeveralGenerations, Usage
+from ouzel.generation import AnyGeneration, Usage
 
 _SCOPE_KEY = "ouzel.exchange"
 CLIENT_CLOSED_REQUEST = 499  # nginx's status for a client that left; appears only in the log
@@ -47,7 +47,7 @@ class Exchange:
     client: str | None = None
     key_id: str | None = None  # opaque digest of the API key; None if the server needs no key
     status: int | None = None  # None until the response has started
-    generation: Generation | SeveralGenerations | None = None
+    generation: AnyGeneration | None = None
     vectors: LoggedWork | None = None  # set by endpoints that make vectors or scores
     body: bytes | None = None  # set after the body has been read
     framing: Framing = SSE  # framing of the stream, set when the stream begins
@@ -61,9 +61,7 @@ class Exchange:
     # set for refused requests, also if the answer had started
     refusal: RefusalReason | None = None
 
-    def log_generation(
-        self, generation: Generation | SeveralGenerations, *, has_head: bool = True
-    ) -> None:
+    def log_generation(self, generation: AnyGeneration, *, has_head: bool = True) -> None:
         """Sets the generation for the log line; a later generation replaces it.
 
         Its warnings and dropped formats go into the headers of the answer if `has_head`.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from ouzel.responses.events import ResponseEvent
+from ouzel.responses.event_base import ResponseEvent
 from ouzel.responses.response_builder import ResponseBuilder
 from ouzel.responses.response_object import ResponseError, ResponseObject
 from ouzel.responses.stored_progress import decode_response, progress_to

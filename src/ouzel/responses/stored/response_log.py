@@ -6,7 +6,7 @@ The log line of its request is written when the response begins, long before the
 import logging
 import time
 
-from ouzel.generation import Generation, collect_span_attributes
+from ouzel.generation import AnyGeneration, collect_span_attributes
 from ouzel.observability import facts, span_in_scope
 from ouzel.responses.response_object import ResponseObject
 
@@ -20,7 +20,9 @@ def begin_span() -> None:
         span_in_scope.set(request_span.child("response", start_s=time.perf_counter()))
 
 
-def log_end(response: ResponseObject, generation: Generation, error: BaseException | None) -> None:
+def log_end(
+    response: ResponseObject, generation: AnyGeneration, error: BaseException | None
+) -> None:
     """Logs status, usage and error of a response, and ends the span of `begin_span`."""
     usage, finish = generation.usage(), ",".join(generation.finish_reasons)
     error_name = None if error is None else type(error).__name__

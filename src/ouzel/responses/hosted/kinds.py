@@ -1,0 +1,136 @@
+"""Defines the interface of the tools that this server runs.
+
+A `HostedKind` knows one kind of entry in the field `tools`. For each request it opens a
+`HostedTool`, which has the functions that the model may call and runs their calls.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ouzel.responses.hosted.items import AnyHostedItem
+from ouzel.wire.offered_tools import ClientName, OfferedTool
+
+JsonObject = dict[str, object]
+Entry = tuple[str, JsonObject]  # the path of an entry of `tools`, and the entry
+
+
+@dataclass(frozen=True, slots=True)
+class HostedFunction:
+    """A function by which the model calls a tool that this server runs."""
+
+    offered: OfferedTool
+    # A call may run twice without harm, as a search. False: a call that a stopped server had begun
+    # is not run again, and the model reads that its effect is unknown.
+    is_repeatable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A call as the model wrote it."""
+
+    name: ClientName
+    arguments: str  # JSON, or any text if the model made a mistake
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """The ended item of a call, and items that follow it (the output of a shell)."""
+
+    item: AnyHostedItem
+    further: tuple[AnyHostedItem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningContext:
+    """Facts about the request for which a tool is opened."""
+
+    key_id: str | None
+    include: frozenset[str]  # the names in the field `include`
+    items: Sequence[JsonObject]  # all items before the response: the earlier ones and the input
+
+
+class HostedTool(Protocol):
+    """One entry of `tools`, opened for one response."""
+
+    @property
+    def functions(self) -> Sequence[HostedFunction]:
+        """Returns the functions that the model may call."""
+        ...
+
+    @property
+    def first_items(self) -> Sequence[AnyHostedItem]:
+        """Returns ended items that begin the output, such as the tools of an MCP server."""
+        ...
+
+    @property
+    def first_calls(self) -> Sequence[AnyHostedItem]:
+        """Returns running items of calls that the input asks for: the client has approved them."""
+        ...
+
+    def begin_call(self, call: ModelCall) -> AnyHostedItem:
+        """Returns the running item of a call, or an item that waits for the client.
+
+        Arguments that cannot be read give an ended item, in which the model reads the fault.
+        """
+        ...
+
+    async def run(self, item: AnyHostedItem, numbers: Iterator[int]) -> CallResult:
+        """Runs the call of a running item; `numbers` gives the next numbers for sources.
+
+        A failure of the tool is an ended item too. Raises OuzelError for a failure whose text may
+        be shown. The loop limits the time and shortens long outputs.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Frees everything that the tool holds; called once, at the end of the response."""
+        ...
+
+
+class HostedKind(Protocol):
+    """Opens the tools of one kind; one object serves all requests."""
+
+    @property
+    def types(self) -> frozenset[str]:
+        """Returns the types of entries in the field `tools`."""
+        ...
+
+    def check(self, entry: JsonObject, path: str) -> None:
+        """Raises InvalidRequest for an entry that is wrong; does no input or output."""
+        ...
+
+    def show(self, entry: JsonObject) -> JsonObject:
+        """Returns the entry without secrets; the response repeats it so, and the store keeps it."""
+        ...
+
+    async def open(self, entry: JsonObject, path: str, context: OpeningContext) -> HostedTool:
+        """Opens a checked entry. Raises InvalidRequest, or another OuzelError with a status."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HostedKinds:
+    """All kinds of tools that this server runs, and hints for tools that are turned off."""
+
+    kinds: Sequence[HostedKind] = ()
+    # maps the type of a tool that is turned off to a hint for the operator
+    hints: Mapping[str, str] = field(default_factory=dict)
+    call_timeout_s: float = 60.0
+    max_output_chars: int = 100_000
+    max_calls: int = 128  # limit for one response
+
+    @property
+    def types(self) -> frozenset[str]:
+        return frozenset[str]().union(*(kind.types for kind in self.kinds))
+
+    def find(self, type: object) -> HostedKind | None:
+        return next((kind for kind in self.kinds if type in kind.types), None)
+
+    def show(self, entry: JsonObject) -> JsonObject:
+        """Returns an entry of `tools` without secrets; other tools are returned unchanged."""
+        kind = self.find(entry.get("type"))
+        return entry if kind is None else kind.show(entry)
+
+
+NO_HOSTED_KINDS = HostedKinds()
