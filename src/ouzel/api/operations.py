@@ -35,6 +35,7 @@ from ouzel.api.openai import (
     models,
     pooling,
     render,
+    stored_chats,
     tokenize,
 )
 from ouzel.api.ovms import chat as ovms_chat
@@ -78,6 +79,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *tei_info.OPERATIONS,
     *tokenize.OPERATIONS,
     *render.OPERATIONS,
+    *stored_chats.OPERATIONS,  # behind the paths without an id
     *models.OPERATIONS,
     *model_loading.OPERATIONS,
     *model_pulls.OPERATIONS,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
+from ouzel.store.chats import tables as _chats  # noqa: F401  completes `metadata`
 from ouzel.store.errors import StoreOpenError
 from ouzel.store.sqlite_file import APPLICATION_ID
 from ouzel.store.tables import (
