@@ -194,9 +194,8 @@ class SqlStore:
         ):
             num_deleted += some
             await self.beat()
-        while some := await self.files.sweep():
-            num_deleted += some
-            await self.beat()
+        num_deleted += await self.files.sweep()
+        await self.beat()
         while await self._database.give_space_back():
             await self.beat()
         return num_deleted
