@@ -10,6 +10,7 @@
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from ouzel.store.batches.base import BatchStore
 from ouzel.store.records import (
     Item,
     NewResponse,
@@ -23,6 +24,8 @@ from ouzel.store.records import (
 
 class Store(Protocol):
     """Stores responses and conversations with their items; several servers may share one store."""
+
+    batches: BatchStore
 
     async def close(self) -> None:
         """Ends the lease of this server and closes the database; a second call does nothing.

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
+import ouzel.store.batches.tables  # noqa: F401  completes `metadata`
 from ouzel.store.errors import StoreOpenError
 from ouzel.store.sqlite_file import APPLICATION_ID
 from ouzel.store.tables import (

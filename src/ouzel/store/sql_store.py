@@ -11,6 +11,8 @@ from collections.abc import Collection, Sequence
 from sqlalchemy.exc import SQLAlchemyError
 
 from ouzel.store import conversations, history, leases, responses, retention
+from ouzel.store.batches.base import BatchStore
+from ouzel.store.batches.sql_batches import SqlBatchStore
 from ouzel.store.clock_jumps import ClockJumps
 from ouzel.store.database import Database
 from ouzel.store.engines import open_database
@@ -68,6 +70,9 @@ class SqlStore:
         self._touch_s = min(_MAX_TOUCH_S, max_age_s / 10)
         self._used: set[str] = set()  # responses and conversations read since the last beat
         self._clock_jumps = ClockJumps(lease_s)
+        self.batches: BatchStore = SqlBatchStore(
+            database, server_id=self.server_id, lease_s=lease_s, may_take=self._may_take
+        )
         self._renewed_s = -lease_s  # time of the last renewal, of the monotonic clock
 
     async def close(self) -> None:
