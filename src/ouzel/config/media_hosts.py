@@ -1,4 +1,4 @@
-"""Reads `allowed_media_domains`: the hosts from which pictures may be downloaded."""
+"""Reads options such as `allowed_media_domains`: the hosts to which the server may connect."""
 
 import ipaddress
 import re
@@ -37,6 +37,7 @@ class AllowedHosts:
     allows_every_public_host: bool
     hosts: frozenset[AllowedHost]
     networks: tuple[AllowedNetwork, ...]
+    option: str  # the option with the entries
 
     def permit_host(self, host: str, port: int, *, is_usual: bool) -> bool:
         """Tells whether a host may be asked.
@@ -59,8 +60,10 @@ def _ports(port: int, is_usual: bool) -> tuple[int | None, ...]:
     return (port, None) if is_usual else (port,)
 
 
-def read_media_hosts(entries: tuple[str, ...]) -> AllowedHosts:
-    """Reads the entries of the option. Raises ValueError, which names the wrong entry."""
+def read_media_hosts(
+    entries: tuple[str, ...], option: str = "allowed_media_domains"
+) -> AllowedHosts:
+    """Reads the entries of `option`. Raises ValueError, which names the wrong entry."""
     hosts: set[AllowedHost] = set()
     networks: list[AllowedNetwork] = []
     for entry in entries:
@@ -72,7 +75,7 @@ def read_media_hosts(entries: tuple[str, ...]) -> AllowedHosts:
             networks += [
                 AllowedNetwork(network, allowed.port) for network in _own_networks(allowed.host)
             ]
-    return AllowedHosts(EVERY_PUBLIC_HOST in entries, frozenset(hosts), tuple(networks))
+    return AllowedHosts(EVERY_PUBLIC_HOST in entries, frozenset(hosts), tuple(networks), option)
 
 
 def normal_host(text: str) -> str:

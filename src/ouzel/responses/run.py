@@ -246,7 +246,7 @@ class Run:
             queued = self.response
             beginning = self._builder.go_on() if self._is_begun else self._builder.begin()
             events = [_encode(event) for event in beginning]
-            if not await self._progress.note(self._builder.response, events):
+            if not await self._progress.note(lambda: self._builder.response, events):
                 # No client has seen the start, so the response goes back to queued.
                 self._builder = ResponseBuilder.resume(queued, len(self.log))
                 self.cancel()

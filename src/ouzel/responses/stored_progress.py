@@ -29,6 +29,8 @@ _NOTE_EVERY_S = 0.5  # a server that dies loses at most this much of a response
 _TRY_AGAIN_S = 0.5
 _encode = msgspec.json.Encoder().encode
 
+Snapshot = Callable[[], ResponseObject]  # returns the current state of the response
+
 
 class StoredProgress:
     def __init__(
@@ -53,6 +55,7 @@ class StoredProgress:
         self._new = new
         self._begins_at_once = begins_at_once
         self._is_patient = new is None or new.is_background
+        self._writing = asyncio.Lock()  # each write begins where the one before has ended
 
     @property
     def has_begun(self) -> bool:
@@ -65,9 +68,9 @@ class StoredProgress:
         Raises the errors of `Store.add_response`.
         """
         if self._new is not None and self._begins_at_once:
-            await self._record(response, events)
+            await self._record(lambda: response, events)
 
-    async def note(self, response: ResponseObject, events: Sequence[bytes] = ()) -> bool:
+    async def note(self, response: Snapshot, events: Sequence[bytes] = ()) -> bool:
         """Stores the new events of the log, and then `events`, which no client has seen yet.
 
         Returns whether this server still owns the response; a write that the store cannot take now
@@ -81,31 +84,28 @@ class StoredProgress:
             logger.debug("progress of response %s not stored yet: %s", self.response_id, error)
             return True
 
-    async def keep(self, response: ResponseObject) -> None:
+    async def keep(self, response: Snapshot) -> bool:
         """Stores the progress, and waits until the store takes it.
 
-        Raises StoreUnavailable while the server shuts down.
+        Returns False if this server no longer owns the response. Raises StoreUnavailable while the
+        server shuts down.
         """
         while True:
             try:
-                await self._record(response, ())
+                return await self._record(response, ())
             except StoreUnavailable:
                 if not self._is_patient:
                     raise
-            else:
-                return
             await asyncio.sleep(_TRY_AGAIN_S)
 
-    async def keep_up(
-        self, making: asyncio.Task[None], response: Callable[[], ResponseObject]
-    ) -> None:
+    async def keep_up(self, making: asyncio.Task[None], response: Snapshot) -> None:
         """Stores the progress every half second until the task `making` is done.
 
         Cancels the task when another server has ended or deleted the response.
         """
         while not making.done():
             await asyncio.wait({making}, timeout=_NOTE_EVERY_S)
-            if not making.done() and not await self.note(response()):
+            if not making.done() and not await self.note(response):
                 making.cancel()
 
     async def end(self, response: ResponseObject, events: Sequence[bytes]) -> ResponseObject | None:
@@ -135,7 +135,7 @@ class StoredProgress:
         has_warned = False
         while True:
             try:
-                return await self._record(response, events)
+                return await self._record(lambda: response, events)
             except StoreUnavailable as error:
                 if not self._is_patient:
                     raise
@@ -146,11 +146,15 @@ class StoredProgress:
                 has_warned = True
             await asyncio.sleep(_TRY_AGAIN_S)
 
-    async def _record(self, response: ResponseObject, events: Sequence[bytes]) -> bool:
+    async def _record(self, response: Snapshot, events: Sequence[bytes]) -> bool:
         """Writes the response, the events of the log that the store lacks, and then `events`.
 
         Returns False if this server no longer owns the response.
         """
+        async with self._writing:
+            return await self._record_alone(response(), events)
+
+    async def _record_alone(self, response: ResponseObject, events: Sequence[bytes]) -> bool:
         progress = progress_to(response, [*self._log.encoded(self._num_recorded), *events])
         if self._new is not None:
             await self._add(self._new, progress)

@@ -14,6 +14,7 @@ from ouzel.generation import Generation, SuccessiveGenerations
 from ouzel.observability import span_in_scope
 from ouzel.responses.event_log import EventLog
 from ouzel.responses.hosted.items import AnyHostedItem
+from ouzel.responses.hosted.kinds import CallResult
 from ouzel.responses.hosted.opened_tools import OpenedTools
 from ouzel.responses.next_turn import NextTurn
 from ouzel.responses.preparer import PreparedResponse
@@ -54,7 +55,11 @@ class ToolLoop:
     async def resume_calls(self, builder: ResponseBuilder) -> None:
         """Ends the calls that a stopped server had begun: runs them again, or fails them."""
         self.tools.count(builder.items)
-        await self._finish([self.tools.resume(item) for item in builder.running], builder)
+        resumed = [self.tools.resume(item) for item in builder.running]
+        for item in resumed:
+            if not item.is_running:
+                self._log.add(builder.end_hosted(CallResult(item)))
+        await self._finish([item for item in resumed if item.is_running], builder)
 
     async def run_calls(self, builder: ResponseBuilder) -> bool:
         """Runs the calls of the last turn; returns False if no call was allowed to run."""
@@ -83,7 +88,9 @@ class ToolLoop:
     async def _run(self, items: Sequence[AnyHostedItem], builder: ResponseBuilder) -> None:
         self._log.add([event for item in items for event in builder.add_hosted(item)])
         if items and self._progress is not None and self._prepared.response.background:
-            await self._progress.keep(builder.snapshot)
+            is_ours = await self._progress.keep(lambda: builder.snapshot)
+            if not is_ours:
+                raise asyncio.CancelledError
         await self._finish([item for item in items if item.is_running], builder)
 
     async def _finish(self, items: Sequence[AnyHostedItem], builder: ResponseBuilder) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from ouzel.config import MediaConfig
-from ouzel.prompts.media.fetching.hosts import Resolve
+from ouzel.outbound.hosts import Resolve
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media.parts import MediaPart
 from ouzel.prompts.media.picture import Picture

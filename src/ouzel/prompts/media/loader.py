@@ -10,8 +10,8 @@ from typing import TypeVar, cast
 
 from ouzel.config.media import MediaConfig
 from ouzel.errors import InvalidRequest
+from ouzel.outbound.hosts import Resolve
 from ouzel.prompts.media.decoding_memory import DecodingMemory
-from ouzel.prompts.media.fetching.hosts import Resolve
 from ouzel.prompts.media.fetching.intake import Intake
 from ouzel.prompts.media.fetching.sources import Source, read_source
 from ouzel.prompts.media.held_bytes import HeldBytes

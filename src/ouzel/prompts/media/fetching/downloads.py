@@ -27,8 +27,8 @@ from httpcore2 import (
 
 from ouzel.config.media_hosts import AllowedHosts
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.fetching.hosts import Resolve, Target, checked_addresses
-from ouzel.prompts.media.fetching.network import CheckedNetwork
+from ouzel.outbound.hosts import Resolve, Target, checked_addresses
+from ouzel.outbound.network import CheckedNetwork
 from ouzel.prompts.media.picture import PictureLimits, check_file_size
 
 logger = logging.getLogger(__name__)

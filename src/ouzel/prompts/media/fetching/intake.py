@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from ouzel.config.media import MediaConfig
 from ouzel.config.media_hosts import AllowedHosts, read_media_hosts
-from ouzel.prompts.media.fetching.hosts import Resolve, check_host, read_target
+from ouzel.outbound.hosts import Resolve, check_host, read_target
 from ouzel.prompts.media.fetching.local_files import LocalFiles
 from ouzel.prompts.media.fetching.sources import (
     FileSource,

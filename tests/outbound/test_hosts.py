@@ -8,8 +8,8 @@ import pytest
 from ouzel.config import MediaConfig
 from ouzel.config.media_hosts import InvalidHost, normal_host, read_media_hosts
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.fetching.addresses import is_own, is_public
-from ouzel.prompts.media.fetching.hosts import check_host, checked_addresses, read_target
+from ouzel.outbound.addresses import is_own, is_public
+from ouzel.outbound.hosts import check_host, checked_addresses, read_target
 
 NONE_PUBLIC = r"^field must be of a host with public addresses, and 'a.org' has none$"
 PUBLIC = [

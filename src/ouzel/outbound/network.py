@@ -1,4 +1,4 @@
-"""Connects downloads only to addresses that were checked, not to the host in the request."""
+"""Connects only to addresses that were checked, not to the host in the request."""
 
 from collections.abc import Iterable, Sequence
 
@@ -16,7 +16,7 @@ SocketOption = (
 
 
 class CheckedNetwork(AsyncNetworkBackend):
-    """Connects one download."""
+    """Connects one exchange with another server."""
 
     def __init__(self, addresses: Sequence[str], attempt_timeout_s: float) -> None:
         """The addresses are tried in order, each for `attempt_timeout_s`."""
@@ -49,7 +49,7 @@ class CheckedNetwork(AsyncNetworkBackend):
         raise failure
 
     async def aclose(self) -> None:
-        """Closes the connection. httpcore2 does not close it if the download is cancelled during
+        """Closes the connection. httpcore2 does not close it if the exchange is cancelled during
         the TLS handshake.
         """
         if self._stream is not None:

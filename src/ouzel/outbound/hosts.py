@@ -1,4 +1,4 @@
-"""Checks the host of a URL and its addresses: may pictures come from there?"""
+"""Checks the host of a URL and its addresses: may this server connect to them?"""
 
 import logging
 import re
@@ -8,14 +8,13 @@ from urllib.parse import quote, urlsplit
 
 from ouzel.config.media_hosts import AllowedHosts, InvalidHost, normal_host, read_address
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.fetching.addresses import is_own, is_public
+from ouzel.outbound.addresses import is_own, is_public
 
 # Returns the addresses of a host and port; raises OSError.
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 logger = logging.getLogger(__name__)
 
-_OPTION = "allowed_media_domains"
 _PORTS = {"http": 80, "https": 443}
 _MAX_URL_LEN = 8192
 _IN_TARGETS = "/?:@!$&'()*+,;=-._~%[]|"  # characters that are not percent-encoded
@@ -79,7 +78,8 @@ def check_host(target: Target, allowed: AllowedHosts, path: str) -> None:
     """Raises InvalidRequest if the options do not allow the host."""
     if not allowed.permit_host(target.host, target.port, is_usual=target.has_usual_port):
         raise InvalidRequest(
-            f"must be of a host in the server's {_OPTION}, given {target.host_header!r}", field=path
+            f"must be of a host in the server's {allowed.option}, given {target.host_header!r}",
+            field=path,
         )
 
 
@@ -96,12 +96,12 @@ async def checked_addresses(
             [target.host] if read_address(target.host) else await resolve(target.host, target.port)
         )
     except OSError as error:
-        logger.debug("media download: host %s was not found: %s", target.host, error)
+        logger.debug("host %s was not found: %s", target.host, error)
         texts = []
     forbidden = [text for text in texts if not _may_be_connected_to(text, target, allowed)]
     if forbidden:
         logger.debug(
-            "media download: host %s has the address %s, which is not public",
+            "host %s has the address %s, which is not public",
             target.host,
             forbidden[0],
         )
