@@ -13,7 +13,7 @@ from ouzel.store.database import Database
 from ouzel.store.engines import open_database
 from ouzel.store.errors import StoreOpenError
 from ouzel.store.schema import prepare_schema
-from ouzel.store.tables import VERSION, Upgrade, metadata
+from ouzel.store.tables import TABLES_OF_ALL_VERSIONS, VERSION, Upgrade, metadata
 from tests.store.conftest import OpenStore
 from tests.store.making import new_response
 from tests.store.version_1 import make_store_of_version_1
@@ -28,9 +28,23 @@ async def old_store(store_url: str) -> AsyncIterator[Database]:
     await database.close()
 
 
+# the tables that the versions after 1 have added
+NEWER_TABLES = [
+    table for table in metadata.sorted_tables if table.name not in TABLES_OF_ALL_VERSIONS
+]
+
+
 async def upgrade(database: Database, *upgrades: Upgrade) -> None:
-    """Starts a server whose newest version is behind the given upgrades."""
-    steps = dict(enumerate(upgrades, start=1))
+    """Starts a server whose newest version is behind the given upgrades.
+
+    The first of them also adds the tables that this server has and version 1 lacks.
+    """
+
+    def upgrade_first(connection: Connection) -> None:
+        metadata.create_all(connection, NEWER_TABLES)
+        upgrades[0](connection)
+
+    steps = dict(enumerate([upgrade_first, *upgrades[1:]], start=1))
     await database.keep_schema(partial(prepare_schema, version=1 + len(steps), upgrades=steps))
 
 

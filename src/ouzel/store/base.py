@@ -1,5 +1,7 @@
 """Defines the interface of the store; importing it loads no database library.
 
+Objects of other kinds than responses and conversations are in stores of their own, such as `chats`.
+
 1.  Each method is one transaction. Only `sweep` makes many short ones, so that other transactions
     run in between.
 2.  Every method except `close` raises StoreUnavailable while the database cannot be used.
@@ -11,6 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from ouzel.store.batches.base import BatchStore
+from ouzel.store.chats.base import ChatStore
 from ouzel.store.records import (
     Item,
     NewResponse,
@@ -25,7 +28,15 @@ from ouzel.store.records import (
 class Store(Protocol):
     """Stores responses and conversations with their items; several servers may share one store."""
 
-    batches: BatchStore
+    @property
+    def batches(self) -> BatchStore:
+        """Returns the stored batches."""
+        ...
+
+    @property
+    def chats(self) -> ChatStore:
+        """Returns the stored chat completions."""
+        ...
 
     async def close(self) -> None:
         """Ends the lease of this server and closes the database; a second call does nothing.
@@ -121,7 +132,7 @@ class Store(Protocol):
         ...
 
     async def sweep(self) -> int:
-        """Deletes responses and conversations that are too old, or that exceed the size limit.
+        """Deletes responses, conversations and chats that are too old, or exceed the size limit.
 
         Returns the number of deletions. Renews the lease meanwhile.
         """

@@ -37,6 +37,16 @@ class ConversationNotFound(InvalidRequest):
         self.conversation_id = conversation_id
 
 
+class ChatNotFound(InvalidRequest):
+    """No such chat completion is stored for this API key."""
+
+    status = 404
+
+    def __init__(self, chat_id: str, *, param: str | None = "completion_id") -> None:
+        super().__init__(f"Chat completion with id '{_shortened(chat_id)}' not found.", param=param)
+        self.chat_id = chat_id
+
+
 class ItemNotFound(InvalidRequest):
     """The requested list has no such item."""
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
-import ouzel.store.batches.tables  # noqa: F401  completes `metadata`
+from ouzel.store.batches import tables as _batches  # noqa: F401  completes `metadata`
+from ouzel.store.chats import tables as _chats  # noqa: F401  completes `metadata`
 from ouzel.store.errors import StoreOpenError
 from ouzel.store.sqlite_file import APPLICATION_ID
 from ouzel.store.tables import (

@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from sqlalchemy.exc import SQLAlchemyError
 
 from ouzel.store import conversations, history, leases, responses, retention
-from ouzel.store.batches.base import BatchStore
 from ouzel.store.batches.sql_batches import SqlBatchStore
+from ouzel.store.chats.sql_chats import SqlChats
 from ouzel.store.clock_jumps import ClockJumps
 from ouzel.store.database import Database
 from ouzel.store.engines import open_database
@@ -40,7 +40,7 @@ async def open_store(
     """Opens a store; creates the file and the schema if they do not exist.
 
     Waits `busy_s` seconds at most for locks of other programs. `lease_s` is the duration of a
-    lease. `max_age_s` and `max_bytes` limit the stored responses and conversations. Raises
+    lease. `max_age_s` and `max_bytes` limit the stored responses, conversations and chats. Raises
     StoreOpenError.
     """
     database = open_database(url, busy_s=busy_s)
@@ -68,9 +68,10 @@ class SqlStore:
         self._max_age_s = max_age_s
         self._max_bytes = max_bytes
         self._touch_s = min(_MAX_TOUCH_S, max_age_s / 10)
-        self._used: set[str] = set()  # responses and conversations read since the last beat
+        self._used: set[str] = set()  # responses, conversations, chats read since the last beat
+        self.chats = SqlChats(database, self._used.add)
         self._clock_jumps = ClockJumps(lease_s)
-        self.batches: BatchStore = SqlBatchStore(
+        self.batches = SqlBatchStore(
             database, server_id=self.server_id, lease_s=lease_s, may_take=self._may_take
         )
         self._renewed_s = -lease_s  # time of the last renewal, of the monotonic clock

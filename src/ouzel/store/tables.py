@@ -40,9 +40,14 @@ class Name(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        if value is None or (value.isascii() and "\0" not in value):
-            return value
-        return value.replace("\0", "\ufffd").encode(errors="replace").decode()
+        return None if value is None else make_storable(value)
+
+
+def make_storable(text: str) -> str:
+    """Returns the text as a column of type `Name` stores it."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 class unix_now(FunctionElement[float]):
