@@ -29,8 +29,10 @@ from ouzel.store.batches.records import (
 class BatchStore(Protocol):
     # Clients
 
-    async def add(self, new: NewBatch, lines: Sequence[NewLine] = ()) -> StoredBatch:
-        """Adds a batch. With lines, the batch is in progress at once."""
+    async def add(
+        self, new: NewBatch, lines: Sequence[NewLine] = (), *, model: str | None = None
+    ) -> StoredBatch:
+        """Adds a batch. With lines, the batch is in progress at once, for this model."""
         ...
 
     async def get(self, batch_id: str, key_id: str | None, dialect: Dialect) -> StoredBatch | None:

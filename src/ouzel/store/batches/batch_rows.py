@@ -48,7 +48,9 @@ def _build(row: Any) -> StoredBatch:
 _QUERY = select(*batches.c, (batches.c.expires_at <= unix_now()).label("is_overdue"))
 
 
-def add(connection: Connection, new: NewBatch, lines: Sequence[NewLine]) -> StoredBatch:
+def add(
+    connection: Connection, new: NewBatch, lines: Sequence[NewLine], model: str | None
+) -> StoredBatch:
     now_s = float(connection.execute(select(unix_now())).scalar_one())
     status = BatchStatus.IN_PROGRESS if lines else BatchStatus.VALIDATING
     counts = ("num_succeeded", "num_errored", "num_cancelled", "num_expired", *_USAGE)
@@ -63,6 +65,7 @@ def add(connection: Connection, new: NewBatch, lines: Sequence[NewLine]) -> Stor
             metadata=new.metadata,
             output_expires_after_s=new.output_expires_after_s,
             status=status.value,
+            model=model,
             num_lines=len(lines),
             created_at=now_s,
             in_progress_at=now_s if lines else None,

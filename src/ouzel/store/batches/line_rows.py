@@ -106,7 +106,11 @@ def take(
     """
     is_running = connection.execute(
         select(batches.c.id)
-        .where(batches.c.id == batch_id, batches.c.status == BatchStatus.IN_PROGRESS.value)
+        .where(
+            batches.c.id == batch_id,
+            batches.c.status == BatchStatus.IN_PROGRESS.value,
+            batches.c.expires_at > unix_now(),
+        )
         .with_for_update(read=True)
     ).one_or_none()
     if is_running is None:

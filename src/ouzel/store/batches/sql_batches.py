@@ -36,8 +36,10 @@ class SqlBatchStore:
         self._lease_s = lease_s
         self._may_take = may_take
 
-    async def add(self, new: NewBatch, lines: Sequence[NewLine] = ()) -> StoredBatch:
-        return await self._database.write(batch_rows.add, new, lines)
+    async def add(
+        self, new: NewBatch, lines: Sequence[NewLine] = (), *, model: str | None = None
+    ) -> StoredBatch:
+        return await self._database.write(batch_rows.add, new, lines, model)
 
     async def get(self, batch_id: str, key_id: str | None, dialect: Dialect) -> StoredBatch | None:
         return await self._database.read(batch_rows.get, batch_id, key_id, dialect)
