@@ -51,6 +51,7 @@ SLOW_MODULES = frozenset(
         "tests/api/test_loading_models.py",
         "tests/api/test_several_models.py",
         "tests/api/test_slow_connections.py",
+        "tests/api/test_stored_chats.py",
         "tests/api/test_streams.py",
         "tests/api/test_tokenize.py",
         "tests/api/test_videos.py",

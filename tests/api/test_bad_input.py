@@ -296,6 +296,12 @@ def check_wrong_field(
         ),
         ({"metadata": {"a": 1}}, "metadata.a", "metadata.a must be a string, given 1"),
         (
+            {"metadata": {"k" * 65: "x"}},
+            "metadata",
+            "metadata: each name must have a length <= 64",
+        ),
+        ({"metadata": {"a": "x" * 513}}, "metadata.a", "metadata.a must have a length <= 512"),
+        (
             {"metadata": {" - at `$.stop[7]": 1}},
             "metadata. - at `$.stop[7]",
             "stop[7] must be a string, given 1",
@@ -306,7 +312,7 @@ def check_wrong_field(
             "metadata.a[7].b must be a string, given 1",
         ),
         (
-            {"metadata": {"k" * 5000: 1}},
+            {"metadata": {"k" * 64: 1}},
             f"metadata.{'k' * 40}",
             f"metadata.{'k' * 40} must be a string",
         ),

@@ -14,15 +14,24 @@ from tests.api.requests import Json, chat, read_error
 def test_hints_are_taken_with_one_line_of_the_log(
     http: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    hints = HINTS.keys() - {"prediction"}  # only chats have this field
-    fields = dict.fromkeys(hints, "x") | {"store": True}
+    hints = HINTS.keys() - {"prediction", "store"}  # fields of chats
+    fields = dict.fromkeys(hints, "x")
     with caplog.at_level(logging.INFO, logger="ouzel"):
         answer = http.post("/v1/chat/completions", json=chat("Hi", **fields))
     assert answer.json()["choices"][0]["message"]["content"] == "Hi"
     [line] = [record.message for record in caplog.records if "hints" in record.message]
-    assert "store (only responses are stored)" in line
+    assert "ttl (the model stays loaded)" in line
     assert all(name in line for name in hints)
     assert "ignored" not in caplog.text
+
+
+def test_store_is_a_hint_where_nothing_can_be_stored(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = {"prompt": "Hi", "max_tokens": 1, "store": True}
+    with caplog.at_level(logging.INFO, logger="ouzel"):
+        assert http.post("/v1/completions", json=body).status_code == 200
+    assert "store (only responses and chats are stored)" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,14 @@ import pytest
 from ouzel.api.operations import DOCUMENTED
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.malformed import Malformed, malformed_requests
-from tests.api.requests import Json, chat, read_error
+from tests.api.requests import Json, chat, read_error, wait_until
 from tests.api.serving import running_server
 
+CHAT = "/v1/chat/completions/{completion_id}"
 CONVERSATION = "/v1/conversations/{conversation_id}"
 GOOD: dict[str, Json] = {
     "/v1/chat/completions": chat("Hi", stream=False, max_tokens=2),
+    CHAT: {"metadata": {"a": "b"}},
     "/v1/completions": {"model": "parrot", "prompt": "abc", "max_tokens": 2, "stream": False},
     "/v1/responses": {"model": "parrot", "input": "Hi", "stream": False},
     "/v1/responses/input_tokens": {"input": "Hi"},
@@ -63,13 +65,24 @@ def test_each_malformed_request_is_answered_with_the_name_of_its_field(
 ) -> None:
     requests = list(malformed_requests(path, GOOD[path]))
     assert len(requests) > (300 if "stream" in GOOD[path] else 70)
-    url = path.format(conversation_id=keeping.post("/v1/conversations", json={}).json()["id"])
+    url = path.format(
+        conversation_id=keeping.post("/v1/conversations", json={}).json()["id"],
+        completion_id=_store_chat(keeping),
+    )
     complaints = []
     for position, request in enumerate(requests):
         complaints.append(complaint(request, keeping.post(url, json=request.body)))
         if position % 30 == 0:
             assert keeping.post(url, json=GOOD[path]).status_code == 200
     assert not any(complaints), "\n".join(filter(None, complaints))
+
+
+def _store_chat(keeping: httpx.Client) -> str:
+    body = chat("Hi", store=True)
+    completion_id: str = keeping.post("/v1/chat/completions", json=body).json()["id"]
+    path = CHAT.format(completion_id=completion_id)
+    wait_until(lambda: keeping.get(path).status_code == 200)
+    return completion_id
 
 
 @pytest.mark.parametrize("path", OF_VECTORS)

@@ -153,8 +153,10 @@ def test_behind_a_prefix_the_same_paths_are_open(behind_proxy: httpx.Client) -> 
 @pytest.mark.parametrize(
     ("path", "allowed"),
     [
-        ("/v1/chat/completions", "OPTIONS, POST"),
-        ("/chat/completions/", "OPTIONS, POST"),
+        ("/v1/chat/completions", "GET, HEAD, OPTIONS, POST"),
+        ("/chat/completions/", "GET, HEAD, OPTIONS, POST"),
+        ("/v1/chat/completions/chatcmpl-1", "DELETE, GET, HEAD, OPTIONS, POST"),
+        ("/v1/chat/completions/render", "OPTIONS, POST"),
         ("/v1/models", "GET, HEAD, OPTIONS"),
         ("/v1/responses", "OPTIONS, POST"),
         ("/v1/responses/resp_1", "DELETE, GET, HEAD, OPTIONS"),

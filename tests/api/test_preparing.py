@@ -8,6 +8,7 @@ import time
 import pytest
 from starlette.types import Message
 
+from ouzel.api.endpoint.chat_archive import ChatArchive
 from ouzel.api.http.body_reader import BodyReader
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.exchange import open_exchange
@@ -59,7 +60,7 @@ def test_no_more_bodies_are_parsed_than_are_being_prepared(
 
     with running_server() as server:
         limits, metrics = LimitsConfig(), Metrics(MODEL)
-        chats = CountedChats(ChatCompletions(server.model, limits))
+        chats = CountedChats(ChatCompletions(server.model, limits, ChatArchive(None)))
 
         async def post(endpoint: GeneratingEndpoint) -> None:
             coming: list[Message] = [{"type": "http.request", "body": body}]
@@ -115,7 +116,7 @@ def test_a_short_body_that_goes_on_with_a_long_conversation_is_prepared_beside_t
     body = json.dumps(chat("Hi", max_tokens=1)).encode()
     with running_server() as server:
         limits = LimitsConfig()
-        chats = WatchedChats(ChatCompletions(server.model, limits))
+        chats = WatchedChats(ChatCompletions(server.model, limits, ChatArchive(None)))
 
         loop_threads: list[threading.Thread] = []
 

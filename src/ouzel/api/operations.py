@@ -36,6 +36,7 @@ from ouzel.api.openai import (
     models,
     pooling,
     render,
+    stored_chats,
     tokenize,
 )
 from ouzel.api.ovms import chat as ovms_chat
@@ -80,6 +81,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *tei_info.OPERATIONS,
     *tokenize.OPERATIONS,
     *render.OPERATIONS,
+    *stored_chats.OPERATIONS,  # behind the paths without an id
     *models.OPERATIONS,
     *model_loading.OPERATIONS,
     *model_pulls.OPERATIONS,

@@ -3,8 +3,8 @@
 Rules
 1. A line that this server has taken is in `_tasks` while it runs, then in `_unwritten` until its
    result is stored. A line that is stopped is released in the store.
-2. The server's own "try again later" (429, 503) is no result: the line waits and is sent again. So is, a
-   few times, a line that was lost to a fault of the engine.
+2. The server's own "try again later" (429, 503) is no result: the line waits and is sent again. So
+   is, a few times, a line that was lost to a fault of the engine.
 3. Results are written in groups: all that came while the group before was being written.
 """
 

@@ -11,6 +11,7 @@ Rules
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 
@@ -19,7 +20,7 @@ from ouzel.batches.limits import MAX_AGE_S
 from ouzel.batches.line_app import BatchFiles, LineApp
 from ouzel.batches.line_runner import LineRunner
 from ouzel.batches.validation import validate_batch
-from ouzel.errors import STOPS
+from ouzel.errors import STOPS, OuzelError
 from ouzel.store.base import Store
 from ouzel.store.batches.records import BatchStatus, StoredBatch
 from ouzel.store.errors import StoreUnavailable
@@ -30,6 +31,7 @@ _LOOK_EVERY_S = 1.0
 _FILL_EVERY_S = 1.0
 _BEAT_EVERY_S = 2.0
 _SWEEP_EVERY_S = 3600.0
+_RETRY_AFTER_S = 30.0
 _PORTION = 4  # lines are taken when this part of the places is free
 
 
@@ -41,6 +43,7 @@ class BatchWorker:
         self._lines = LineRunner(app, store.batches, on_written=self._wake_up)
         self._running: list[StoredBatch] = []  # batches in progress, the oldest first
         self._jobs: dict[str, asyncio.Task[None]] = {}
+        self._retry_at_s: dict[str, float] = {}  # after failed work, by batch
         self._wake = asyncio.Event()
         self._look_now = asyncio.Event()
         self._draining = asyncio.Event()
@@ -86,7 +89,7 @@ class BatchWorker:
         self._running = [batch for batch in batches if _is_running(batch)]
         await self._lines.stop_others({batch.id for batch in self._running})
         for batch in batches:
-            if batch.id in self._jobs or self._draining.is_set():
+            if batch.id in self._jobs or self._draining.is_set() or self._waits(batch):
                 continue
             if batch.status is BatchStatus.VALIDATING and not batch.is_overdue:
                 self._begin(batch, self._validate(batch))
@@ -94,20 +97,32 @@ class BatchWorker:
                 self._begin(batch, self._end(batch))
         self._wake_up()
 
+    def _waits(self, batch: StoredBatch) -> bool:
+        """Tells whether the last work on a batch failed a short time ago."""
+        return time.monotonic() < self._retry_at_s.get(batch.id, 0.0)
+
     def _begin(self, batch: StoredBatch, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work, name=f"work on {batch.id}")
         self._jobs[batch.id] = task
         task.add_done_callback(lambda _: self._jobs.pop(batch.id))
 
     async def _validate(self, batch: StoredBatch) -> None:
-        with _survived():
+        with self._trying(batch):
             await validate_batch(batch, app=self._app, files=self._files, store=self._store.batches)
             self.note_change()
 
     async def _end(self, batch: StoredBatch) -> None:
-        with _survived():
+        with self._trying(batch):
             if await end_batch(batch, files=self._files, store=self._store.batches):
                 logger.info("batch %s has ended", batch.id)
+
+    @contextmanager
+    def _trying(self, batch: StoredBatch) -> Iterator[None]:
+        """Lets failed work on a batch be tried again later."""
+        self._retry_at_s[batch.id] = time.monotonic() + _RETRY_AFTER_S
+        with _survived():
+            yield
+            del self._retry_at_s[batch.id]
 
     async def _fill(self) -> None:
         """Gives each batch an equal share of its model's places; the oldest takes the rest."""
@@ -158,6 +173,8 @@ def _survived() -> Iterator[None]:
         logger.debug("batches: %s", error)
     except STOPS:
         raise
+    except OuzelError as error:
+        logger.warning("batches: %s", error)
     except BaseException:
         logger.exception("unexpected error in a batch")
 

@@ -1,16 +1,36 @@
 """Defines the options of tools that this server runs for its clients."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar  # Any: `serve` checks the values
 
 import msgspec
 from msgspec import Meta
 
+from ouzel.config.media_hosts import read_media_hosts
 from ouzel.config.option import option
 
 
 class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Tools that the server runs"
 
+    allowed_mcp_hosts: Annotated[
+        tuple[str, ...],
+        option(
+            "A host, or HOST:PORT, whose MCP servers clients may name; all: every public host. "
+            "Addresses that are not public need an entry of their own: an address, a network like "
+            "10.1.0.0/16, or localhost.",
+            unset="none: clients may name the servers of --mcp-servers only",
+        ),
+    ] = ()
+    mcp_servers: Annotated[
+        tuple[str | dict[str, Any], ...],
+        option(
+            "An MCP server that clients may name by its label: LABEL=URL. In the file also a "
+            "mapping with `label`, and `url` and `headers`, or `command`, `args`, `env` and `cwd` "
+            "of a program that this server starts.",
+            unset="none",
+            is_secret=True,
+        ),
+    ] = ()
     max_tool_calls: Annotated[
         int,
         Meta(ge=1, le=10_000),
@@ -24,3 +44,7 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=1000, le=2**24),
         option("Longest text of one call that the model reads; the rest is left out."),
     ] = 100_000
+
+    def __post_init__(self) -> None:
+        if self.allowed_mcp_hosts:
+            read_media_hosts(self.allowed_mcp_hosts)

@@ -306,7 +306,7 @@ class Preparer:
         """Returns the body for a later run, without the secrets of tools that this server runs."""
         if job.body is None or not checked_body.hosted:
             return job.body
-        tools = [self.hosted.show(tool) for tool in checked_body.fields.tools or []]
+        tools = [self.hosted.keep(tool) for tool in checked_body.fields.tools or []]
         return msgspec.json.encode({**self._dialect.parse(job.body), "tools": tools})
 
     def _make_next_turn(

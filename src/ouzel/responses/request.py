@@ -18,14 +18,10 @@ from ouzel.wire.chat_prompt import (
     TemplateKwargs,
     Thinking,
 )
-from ouzel.wire.fields import GenerationFields
+from ouzel.wire.fields import GenerationFields, Labels
 from ouzel.wire.tools import GuidesTools, ParallelToolCalls, ToolChoice
 
 Verbosity = Literal["low", "medium", "high"]
-Labels = Annotated[
-    dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]],
-    Meta(max_length=16),
-]
 
 
 class TextOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from ouzel.store.batches.base import BatchStore
 from ouzel.store.chats.base import ChatStore
+from ouzel.store.files.base import FileStore
 from ouzel.store.records import (
     Item,
     NewResponse,
@@ -31,6 +32,11 @@ class Store(Protocol):
     @property
     def batches(self) -> BatchStore:
         """Returns the stored batches."""
+        ...
+
+    @property
+    def files(self) -> FileStore:
+        """Returns the store of files."""
         ...
 
     @property
@@ -133,6 +139,8 @@ class Store(Protocol):
 
     async def sweep(self) -> int:
         """Deletes responses, conversations and chats that are too old, or exceed the size limit.
+
+        Files go when they expire.
 
         Returns the number of deletions. Renews the lease meanwhile.
         """

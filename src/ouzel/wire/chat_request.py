@@ -12,7 +12,7 @@ from ouzel.wire.chat_prompt import (
     TemplateKwargs,
     Thinking,
 )
-from ouzel.wire.fields import CompletionFields, LogprobTokenIds
+from ouzel.wire.fields import CompletionFields, Labels, LogprobTokenIds
 from ouzel.wire.message_schema import Messages
 from ouzel.wire.shown_text import Echo, IncludeReasoning, ReasoningFormatName, SeparateReasoning
 from ouzel.wire.speculation import PredictedOutput
@@ -28,6 +28,17 @@ from ouzel.wire.tools import (
 
 class ChatCompletionRequest(CompletionFields, kw_only=True):
     messages: Messages
+    store: Annotated[
+        bool | None,
+        Meta(description="Stores the finished completion with its messages; default false."),
+    ] = None
+    metadata: (
+        Annotated[
+            Labels,
+            Meta(description="Labels of the stored completion, which lists can be filtered by."),
+        ]
+        | None
+    ) = None
     logprobs: Annotated[
         bool | None, Meta(description="Returns the log probability of every token.")
     ] = None

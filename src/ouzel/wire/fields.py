@@ -25,6 +25,10 @@ StopString = Annotated[
 ]
 
 
+Labels = Annotated[
+    dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]],
+    Meta(max_length=16),
+]
 LogprobTokenIds = Annotated[
     list[Annotated[int, Meta(ge=0)]],
     Meta(

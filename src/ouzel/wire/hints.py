@@ -42,7 +42,7 @@ HINTS: Mapping[str, str] = {
     "routing_key": "there is nothing to route",
     "service_tier": "all requests are served alike",
     "session_id": "there is nothing to route",
-    "store": "only responses are stored",
+    "store": "only responses and chats are stored",
     "timings_per_token": "timings are in /metrics",
     "ttl": "the model stays loaded",
     "user_profile_id": "nothing is billed",

@@ -124,8 +124,7 @@ class MessageBatches:
             field = f"requests.{index}.custom_id"
             if not _CUSTOM_ID.fullmatch(each.custom_id):
                 raise InvalidRequest(
-                    "must be 1 to 64 letters, digits, _ and -, given "
-                    f"{show_value(each.custom_id)}",
+                    f"must be 1 to 64 letters, digits, _ and -, given {show_value(each.custom_id)}",
                     field=field,
                 )
             if each.custom_id in custom_ids:

@@ -110,9 +110,7 @@ class CatalogueLineApp:
 
     def _others_are_in_use(self) -> bool:
         on_demand = self._catalogue.on_demand
-        return on_demand is not None and any(
-            model.num_open for model in on_demand.residents.models
-        )
+        return on_demand is not None and any(model.num_open for model in on_demand.residents.models)
 
 
 class _Collector:

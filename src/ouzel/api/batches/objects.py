@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.batches.input_lines import LineFault
-from ouzel.responses.request import Labels
 from ouzel.store.batches.records import LineUsage, StoredBatch
+from ouzel.wire.fields import Labels
 
 BatchEndpoint = Literal[
     "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings"

@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.responses.items.input_schema import Items
-from ouzel.responses.request import Labels
 from ouzel.store.records import StoredConversation
+from ouzel.wire.fields import Labels
 
 Metadata = Annotated[Labels, Meta(description="Labels of the conversation.")]
 NewItems = Annotated[

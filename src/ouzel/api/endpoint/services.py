@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp
 
+from ouzel.api.endpoint.chat_archive import ChatArchive
 from ouzel.api.http.body_endpoint import AnswerBody, BodyEndpoint
 from ouzel.api.http.body_reader import BodyReader
 from ouzel.api.http.dialect import Dialect, DialectOfKey
@@ -42,6 +43,7 @@ class SharedServices:
     streams: Streams
     exchanges: OpenExchanges
     runs: Runs
+    chats: ChatArchive
     threads: PreparationThreads
     tokenizing: WorkerThreads
     responses: HttpResponses
@@ -67,6 +69,7 @@ class SharedServices:
             streams=Streams(limits.stream_keepalive_s),
             exchanges=OpenExchanges(),
             runs=Runs(preparers, store),
+            chats=ChatArchive(store),
             threads=PreparationThreads(),
             tokenizing=WorkerThreads(
                 "texts to tokenize", _NUM_TOKENIZING, max_waiting=_MAX_WAITING_TEXTS
@@ -89,6 +92,7 @@ class SharedServices:
 
     async def close(self) -> None:
         await self.runs.close()
+        await self.chats.close()
         self.threads.close()
         self.tokenizing.close()
 
@@ -149,6 +153,10 @@ class Services:
     @property
     def runs(self) -> Runs:
         return self.shared.runs
+
+    @property
+    def chats(self) -> ChatArchive:
+        return self.shared.chats
 
     @property
     def threads(self) -> PreparationThreads:

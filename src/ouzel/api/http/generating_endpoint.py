@@ -10,6 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from ouzel.api.http.dialect import Answer, Dialect, DialectOfKey
 from ouzel.api.http.exchange import Exchange, get_exchange
+from ouzel.api.http.kept_answer import KeptAnswer
 from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.http.send import send_json
 from ouzel.api.http.streams import Streams
@@ -82,7 +83,7 @@ class GeneratingEndpoint:
         if len(requests) == 1:
             generation = Generation(requests[0], self._model, self._metrics, key_id=exchange.key_id)
             exchange.log_generation(generation)
-            await self._send(generation, answer, send)
+            await self._send(generation, answer, exchange, send)
             return
         # Admission has given the first request its place.
         with self._model.engine.admit(len(requests) - 1):
@@ -90,19 +91,24 @@ class GeneratingEndpoint:
                 requests, self._model, self._metrics, key_id=exchange.key_id
             )
             exchange.log_generation(generations)
-            await self._send(generations, answer, send)
+            await self._send(generations, answer, exchange, send)
 
     def _num_bytes(self, body: bytes) -> int:
         return len(body) + (0 if self._num_held_bytes is None else self._num_held_bytes(body))
 
     async def _send(
-        self, generation: Generation | SeveralGenerations, answer: Answer, send: Send
+        self,
+        generation: Generation | SeveralGenerations,
+        answer: Answer,
+        exchange: Exchange,
+        send: Send,
     ) -> None:
         if answer.is_stream:
+            frames = _frames(generation, answer, exchange)
             end = partial(_end_frames, answer, generation)
-            await self._streams.send(_frames(generation, answer), answer.framing, send, end=end)
+            await self._streams.send(frames, answer.framing, send, end=end)
         else:
-            await send_json(await _whole(generation, answer), send)
+            await send_json(await _whole(generation, answer, exchange), send)
 
 
 def _prepared(
@@ -115,21 +121,29 @@ def _prepared(
 
 
 async def _frames(
-    generation: Generation | SeveralGenerations, answer: Answer
+    generation: Generation | SeveralGenerations, answer: Answer, exchange: Exchange
 ) -> AsyncGenerator[bytes, None]:
     async with aclosing(generation.events()) as steps:
         async for events in steps:
             yield await _encode_off_loop(
                 partial(_chunk_frames, answer, events, generation.usage()), events
             )
+    if isinstance(answer, KeptAnswer):
+        await answer.keep(generation.usage(), exchange)
 
 
-async def _whole(generation: Generation | SeveralGenerations, answer: Answer) -> bytes:
+async def _whole(
+    generation: Generation | SeveralGenerations, answer: Answer, exchange: Exchange
+) -> bytes:
     events: list[Event] = []
     async with aclosing(generation.events()) as steps:
         async for new in steps:
             events += new
-    return await _encode_off_loop(partial(_whole_body, answer, events, generation.usage()), events)
+    usage = generation.usage()
+    body = await _encode_off_loop(partial(_whole_body, answer, events, usage), events)
+    if isinstance(answer, KeptAnswer):
+        await answer.keep(usage, exchange)
+    return body
 
 
 def _chunk_frames(answer: Answer, events: Sequence[Event], usage: Usage) -> bytes:

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ouzel.api.endpoint.chat_archive import ChatArchive
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import JSON_LINES, SSE, Framing
 from ouzel.api.lmi.defaults import fill_defaults
@@ -20,6 +21,7 @@ from ouzel.api.openai.chat_answer import (
     ChunkDelta,
 )
 from ouzel.api.openai.envelope import UsageObject
+from ouzel.api.openai.kept_chat import ChatToStore, keep_chat
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 from ouzel.wire.chat import read_chat
@@ -29,9 +31,12 @@ from ouzel.wire.logprobs import ChatLogprobs, ContentLogprob, PromptLogprobs, To
 
 
 class ChatSchema:
-    def __init__(self, model: ServedModel, limits: LimitsConfig, config: ServerConfig) -> None:
+    def __init__(
+        self, model: ServedModel, limits: LimitsConfig, config: ServerConfig, archive: ChatArchive
+    ) -> None:
         self._model = model
         self._limits = limits
+        self._archive = archive
         self._default_max_tokens = config.lmi_default_max_tokens
         self._is_strict = config.lmi_strict_logprobs
 
@@ -48,7 +53,9 @@ class ChatSchema:
         chat = replace(chat, options=options)
         openai_answer, accepted = accept_chat(request, chat, self._model, arrival_s)
         framing = SSE if takes_events else JSON_LINES
-        return [accepted], LmiChatAnswer(openai_answer, framing, is_strict=self._is_strict)
+        shown = LmiChatAnswer(openai_answer, framing, is_strict=self._is_strict)
+        chat_to_store = ChatToStore(openai_answer, request, accepted, fields)
+        return [accepted], keep_chat(shown, chat_to_store, self._archive)
 
 
 class LmiUsage(msgspec.Struct):

@@ -99,7 +99,7 @@ class Invocations:
         self._vectors = None if model.sentences is None else VectorInvocations(services)
         # schemas by the field that tells them apart; the first match counts
         self._schemas: Mapping[str, Schema] = {
-            "messages": ChatSchema(model, limits, config),
+            "messages": ChatSchema(model, limits, config, services.chats),
             "inputs": StandardSchema(model, limits, config),
             "prompt": CompletionSchema(model, limits),
         }

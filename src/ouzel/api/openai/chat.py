@@ -1,10 +1,12 @@
 """Reads requests to POST /chat/completions, and begins their answers."""
 
+from ouzel.api.endpoint.chat_archive import ChatArchive
 from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
 from ouzel.api.openai.envelope import new_envelope
+from ouzel.api.openai.kept_chat import ChatToStore, keep_chat
 from ouzel.config import LimitsConfig
 from ouzel.generation import GenerationRequest, ServedModel, accept
 from ouzel.wire.chat import Chat, decode_chat
@@ -15,16 +17,18 @@ from ouzel.wire.decode import JsonObject, parse_object
 class ChatCompletions:
     parse = staticmethod(parse_object)
 
-    def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
+    def __init__(self, model: ServedModel, limits: LimitsConfig, archive: ChatArchive) -> None:
         self._model = model
         self._limits = limits
+        self._archive = archive
 
     def prepare(
         self, fields: JsonObject, arrival_s: float
     ) -> tuple[list[GenerationRequest], Answer]:
         request, chat = decode_chat(fields, self._model, self._limits)
-        answer, generation_request = accept_chat(request, chat, self._model, arrival_s)
-        return [generation_request], answer
+        answer, accepted = accept_chat(request, chat, self._model, arrival_s)
+        chat_to_store = ChatToStore(answer, request, accepted, fields)
+        return [accepted], keep_chat(answer, chat_to_store, self._archive)
 
 
 def accept_chat(
@@ -54,7 +58,7 @@ OPERATIONS = (
         prefixes=PREFIXES,
         summary="Answers a chat; with LMI's profile in LMI's form.",
         endpoint=lambda services: services.make_generating(
-            ChatCompletions(services.model, services.limits)
+            ChatCompletions(services.model, services.limits, services.chats)
         ),
         choice=choose_for("generate"),
         bodies=(ChatCompletionRequest,),

@@ -1,6 +1,7 @@
 """Writes the answers of POST /chat/completions: one object, or chunks."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Literal, assert_never
 
 import msgspec
@@ -136,10 +137,12 @@ class ChatAnswer:
         self._envelope = envelope
         self._model = model
         self._shows_token_ids = request.return_token_ids or False
-        # A stream sends these three in its first chunk.
+        # A stream sends these two in its first chunk.
         self._prompt_token_ids = prompt.token_ids if self._shows_token_ids else UNSET
-        self._prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # set when they are known
         self._warnings: Sequence[str] | UnsetType = warnings or UNSET
+        self._has_begun = False  # the first chunk was sent
+        # set when they are known, until a chunk has sent them
+        self._prompt_logprobs: PromptLogprobs | UnsetType = UNSET
         self._scores_prompt = request.prompt_logprobs is not None
         self._text_of = (
             token_text(model, as_token_ids=request.return_tokens_as_token_ids)
@@ -150,9 +153,9 @@ class ChatAnswer:
         self._introduced: set[int] = set()  # choices whose chunk with the role was sent
         self._called: set[int] = set()  # choices that call tools
         self._speaks_of_functions = request.functions is not None
-        self._view = ChatView(
-            reasoning_place, _last_answer(request.messages) if request.echo else "", model
-        )
+        echo = _last_answer(request.messages) if request.echo else ""
+        self._make_view = partial(ChatView, reasoning_place, echo, model)
+        self._view = self._make_view()  # chunks have one view for all
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[ChatCompletionChunk]:
         chunk_usage = self._streamed_usage.for_chunk(usage)
@@ -165,21 +168,26 @@ class ChatAnswer:
             self._prompt_logprobs = prompt_logprobs(positions, self._model)
         if chunks:
             chunks[0].prompt_logprobs, self._prompt_logprobs = self._prompt_logprobs, UNSET
-            chunks[0].prompt_token_ids, self._prompt_token_ids = self._prompt_token_ids, UNSET
-            chunks[0].warnings, self._warnings = self._warnings, UNSET
+            if not self._has_begun:
+                chunks[0].prompt_token_ids, chunks[0].warnings = (
+                    self._prompt_token_ids,
+                    self._warnings,
+                )
+                self._has_begun = True
         return list(chunks)
 
     def last_chunks(self, usage: Usage) -> list[ChatCompletionChunk]:
         return [self._chunk([], usage_object(usage))] if self._streamed_usage.at_end else []
 
     def whole(self, events: Sequence[Event], usage: Usage) -> ChatCompletion:
+        """Returns the unary answer; it may be called after the chunks too."""
         envelope, positions = self._envelope, prompt_logprobs_in(events)
         return ChatCompletion(
             envelope.id,
             envelope.created,
             envelope.model,
             envelope.system_fingerprint,
-            [self._whole_choice(choice) for choice in fold(self._view.show(events))],
+            [self._whole_choice(choice) for choice in fold(self._make_view().show(events))],
             usage_object(usage),
             None if positions is None else prompt_logprobs(positions, self._model),
             self._prompt_token_ids,

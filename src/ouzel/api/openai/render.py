@@ -129,7 +129,8 @@ def _sampling(request: GenerationRequest) -> RenderedSampling:
 
 
 def _chats(services: Services) -> Rendering:
-    return Rendering(services, ChatCompletions(services.model, services.limits), is_chat=True)
+    dialect = ChatCompletions(services.model, services.limits, services.chats)
+    return Rendering(services, dialect, is_chat=True)
 
 
 def _completions(services: Services) -> Rendering:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from ouzel.api.endpoint.chat_archive import ChatArchive
 from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
@@ -20,6 +21,7 @@ from ouzel.api.openai.chat_answer import (
     ChunkChoice,
     ChunkDelta,
 )
+from ouzel.api.openai.kept_chat import ChatToStore, keep_chat
 from ouzel.api.ovms.body import apply_ovms_meaning, parse_body, read_fields, switches_reasoning
 from ouzel.api.ovms.held_pieces import HeldPieces
 from ouzel.api.ovms.verbose import make_verbose
@@ -35,9 +37,10 @@ class OvmsChat:
 
     parse = staticmethod(parse_body)
 
-    def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
+    def __init__(self, model: ServedModel, limits: LimitsConfig, archive: ChatArchive) -> None:
         self._model = model
         self._limits = limits
+        self._archive = archive
 
     def prepare(
         self, fields: JsonObject, arrival_s: float
@@ -45,7 +48,8 @@ class OvmsChat:
         request = _translate(read_fields(fields, ChatCompletionRequest, self._model.names))
         chat = apply_ovms_meaning(read_chat(request, self._model, self._limits), request)
         answer, accepted = accept_chat(request, chat, self._model, arrival_s)
-        return [accepted], OvmsChatAnswer(answer)
+        chat_to_store = ChatToStore(answer, request, accepted, fields)
+        return [accepted], keep_chat(OvmsChatAnswer(answer), chat_to_store, self._archive)
 
 
 def _translate(request: ChatCompletionRequest) -> ChatCompletionRequest:
@@ -128,7 +132,7 @@ OPERATIONS = (
         profile="ovms",
         is_documented=False,
         endpoint=lambda services: services.make_generating(
-            make_verbose(OvmsChat(services.model, services.limits), services)
+            make_verbose(OvmsChat(services.model, services.limits, services.chats), services)
         ),
         choice=choose_for("generate"),
     ),

@@ -6,12 +6,14 @@ is shown.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any  # objects on the wire
 
 import msgspec
 
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.dialect import Answer, Dialect
+from ouzel.api.http.kept_answer import KeptAnswer
 from ouzel.generation import Event, Finished, GenerationRequest, Output, ServedModel, Usage
 from ouzel.wire.decode import JsonObject
 
@@ -38,7 +40,10 @@ class VerboseDialect:
     ) -> tuple[list[GenerationRequest], Answer]:
         requests, answer = self._dialect.prepare(fields, arrival_s)
         prompt = requests[0].prompt.text if requests else ""
-        return requests, VerboseAnswer(answer, prompt, self._model)
+        wrap = partial(VerboseAnswer, prompt=prompt, model=self._model)
+        if isinstance(answer, KeptAnswer):
+            return requests, answer.show_as(wrap)
+        return requests, wrap(answer)
 
 
 class VerboseAnswer:

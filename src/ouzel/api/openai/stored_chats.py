@@ -1,0 +1,229 @@
+"""Lists, returns, changes and deletes stored chats. A client finds only its own key's."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
+from ouzel.api.http.exchange import get_exchange
+from ouzel.api.http.query import Query
+from ouzel.api.http.send import json_response
+from ouzel.api.openai.kept_chat import StoredChatCompletion
+from ouzel.store.base import Store
+from ouzel.store.chats.base import ChatStore
+from ouzel.store.chats.records import ChatFilter, ChatPage, StoredChat
+from ouzel.store.errors import ChatNotFound
+from ouzel.store.records import Page, PageRequest
+from ouzel.wire.decode import decode_body
+from ouzel.wire.fields import Labels
+
+_PAGE_PARAMETERS = ("limit", "order", "after")
+_PAGE = (
+    QueryField(
+        "limit",
+        {"type": "integer", "minimum": 1, "maximum": 100},
+        "Objects in a page. Default: 20.",
+    ),
+    QueryField("order", {"enum": ["asc", "desc"]}, "The order by age. Default: asc."),
+    QueryField("after", {"type": "string"}, "The id of the object before the page."),
+)
+_LIST = (
+    *_PAGE,
+    QueryField("model", {"type": "string"}, "Lists only completions of this model."),
+    QueryField(
+        "metadata",
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        "Lists only completions with these labels: metadata[name]=value.",
+    ),
+)
+_MESSAGE = {
+    "type": "object",
+    "required": ["id", "role"],
+    "properties": {
+        "id": {"type": "string"},
+        "role": {"type": "string"},
+        "content": {"type": ["string", "null"]},
+        "content_parts": {"type": ["array", "null"], "items": {"type": "object"}},
+    },
+}
+
+
+class UpdateChatRequest(msgspec.Struct, kw_only=True):
+    metadata: Annotated[
+        Labels | None,
+        Meta(description="Replaces the labels of the completion; null removes them."),
+    ]
+
+
+class DeletedChat(msgspec.Struct, frozen=True, tag_field="object", tag="chat.completion.deleted"):
+    id: str
+    deleted: bool = True
+
+
+class ChatList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
+    data: list[StoredChatCompletion]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class ChatMessageList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
+    data: list[Annotated[msgspec.Raw, Meta(extra_json_schema=_MESSAGE)]]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class _EncodedChatList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
+    """A `ChatList` whose objects are JSON already."""
+
+    data: list[msgspec.Raw]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class StoredChats:
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._store: Store | None = catalogue.shared.store
+        self._bodies = catalogue.shared.bodies
+
+    async def list(self, request: Request) -> Response:
+        """Lists the stored chats; a server that stores nothing has none."""
+        query = Query(request.query_params, *_PAGE_PARAMETERS, "model", maps=("metadata",))
+        chosen = ChatFilter(model=query.text("model"), labels=query.mapping("metadata"))
+        page = _read_page(query)
+        if self._store is None:
+            return json_response(_show_chats(ChatPage((), has_more=False)))
+        key_id = get_exchange(request.scope).key_id
+        return json_response(_show_chats(await self._store.chats.page(key_id, chosen, page)))
+
+    async def retrieve(self, request: Request) -> Response:
+        chats, key_id = self._chats(request), get_exchange(request.scope).key_id
+        return _answer(await chats.get(_id(request), key_id), request)
+
+    async def update(self, request: Request) -> Response:
+        """Replaces the metadata."""
+        with self._bodies.share() as share:
+            body = await self._bodies.read(request.scope, request.receive, share)
+        metadata = decode_body(body, UpdateChatRequest).metadata or {}
+        chats, key_id = self._chats(request), get_exchange(request.scope).key_id
+        return _answer(await chats.update(_id(request), key_id, metadata), request)
+
+    async def delete(self, request: Request) -> Response:
+        chats, key_id = self._chats(request), get_exchange(request.scope).key_id
+        if not await chats.delete(_id(request), key_id):
+            raise ChatNotFound(_id(request))
+        return json_response(DeletedChat(_id(request)))
+
+    async def messages(self, request: Request) -> Response:
+        """Lists the messages of the request, in their order."""
+        page = _read_page(Query(request.query_params, *_PAGE_PARAMETERS))
+        chats, key_id = self._chats(request), get_exchange(request.scope).key_id
+        return json_response(_show_messages(await chats.messages(_id(request), key_id, page)))
+
+    def _chats(self, request: Request) -> ChatStore:
+        """Returns the stored chats. Raises ChatNotFound if the server stores nothing."""
+        if self._store is None:
+            raise ChatNotFound(_id(request))
+        return self._store.chats
+
+
+def _id(request: Request) -> str:
+    completion_id = request.path_params["completion_id"]
+    assert isinstance(completion_id, str)
+    return completion_id
+
+
+def _read_page(query: Query) -> PageRequest:
+    """Reads the page that the query asks for. As at OpenAI, the default is the oldest 20."""
+    return PageRequest(
+        limit=query.integer("limit", 20, lowest=1, highest=100),
+        is_ascending=query.choice("order", "asc", ("asc", "desc")) == "asc",
+        after=query.text("after"),
+    )
+
+
+def _answer(chat: StoredChat | None, request: Request) -> Response:
+    if chat is None:
+        raise ChatNotFound(_id(request))
+    return Response(_show_chat(chat), media_type="application/json")
+
+
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _show_chat(chat: StoredChat) -> bytes:
+    metadata = msgspec.Raw(msgspec.json.encode(chat.metadata))
+    return msgspec.json.encode(_FIELDS.decode(chat.body) | {"metadata": metadata})
+
+
+def _show_chats(page: ChatPage) -> _EncodedChatList:
+    chats = page.chats
+    return _EncodedChatList(
+        [msgspec.Raw(_show_chat(chat)) for chat in chats],
+        first_id=chats[0].id if chats else None,
+        last_id=chats[-1].id if chats else None,
+        has_more=page.has_more,
+    )
+
+
+def _show_messages(page: Page) -> ChatMessageList:
+    items = page.items
+    return ChatMessageList(
+        [msgspec.Raw(item.body) for item in items],
+        first_id=items[0].id if items else None,
+        last_id=items[-1].id if items else None,
+        has_more=page.has_more,
+    )
+
+
+OPERATIONS = (
+    Operation(
+        method="get",
+        path="/v1/chat/completions",
+        prefixes=PREFIXES,
+        summary="Lists the stored chats.",
+        overall=lambda catalogue: StoredChats(catalogue).list,
+        query=_LIST,
+        answers=(ChatList,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/chat/completions/{completion_id}",
+        prefixes=PREFIXES,
+        summary="Returns a stored chat, without its messages.",
+        overall=lambda catalogue: StoredChats(catalogue).retrieve,
+        answers=(StoredChatCompletion,),
+    ),
+    Operation(
+        method="post",
+        path="/v1/chat/completions/{completion_id}",
+        prefixes=PREFIXES,
+        summary="Replaces the labels of a stored chat.",
+        overall=lambda catalogue: StoredChats(catalogue).update,
+        bodies=(UpdateChatRequest,),
+        answers=(StoredChatCompletion,),
+    ),
+    Operation(
+        method="delete",
+        path="/v1/chat/completions/{completion_id}",
+        prefixes=PREFIXES,
+        summary="Deletes a stored chat and its messages.",
+        overall=lambda catalogue: StoredChats(catalogue).delete,
+        answers=(DeletedChat,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/chat/completions/{completion_id}/messages",
+        prefixes=PREFIXES,
+        summary="Lists the messages of the request of a stored chat.",
+        overall=lambda catalogue: StoredChats(catalogue).messages,
+        query=_PAGE,
+        answers=(ChatMessageList,),
+    ),
+)
