@@ -5,7 +5,8 @@ Rules
    result is stored. A line that is stopped is released in the store.
 2. The server's own "try again later" (429, 503) is no result: the line waits and is sent again. So
    is, a few times, a line that was lost to a fault of the engine.
-3. Results are written in groups: all that came while the group before was being written.
+3. A line is prepared in a turn of the event loop of its own: requests of users wait for one line.
+4. Results are written in groups: all that came while the group before was being written.
 """
 
 import asyncio
@@ -42,6 +43,7 @@ class LineRunner:
         self._models: Counter[str] = Counter()  # running lines by model
         self._unwritten: list[tuple[str, LineResult]] = []
         self._has_results = asyncio.Event()
+        self._starting = asyncio.Lock()
 
     @property
     def is_busy(self) -> bool:
@@ -124,6 +126,8 @@ class LineRunner:
 
     async def _run(self, batch: StoredBatch, line: Line) -> None:
         try:
+            async with self._starting:
+                await asyncio.sleep(0)
             answer = await self._ask(batch, line)
             self._unwritten.append((batch.id, make_result(batch.dialect, line, answer)))
             self._has_results.set()
