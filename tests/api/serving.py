@@ -121,6 +121,7 @@ class RunningServer:
             store,
             response_dialect(setup.config.profile),
             hosted=setup.hosted,
+            max_file_bytes=setup.max_file_bytes,
         )
         app = build_app(ModelChanges(self.catalogue, host, setup.puller))
         self._server = HttpServer(app, limits)

@@ -15,27 +15,22 @@ from tests.store.conftest import OpenStore
 ALL = PageRequest(limit=10, is_ascending=True)
 
 
-def new_file(
-    file_id: str,
+def new_file(file_id: str, *, key_id: str | None = "key") -> NewFile:
+    return NewFile(id=file_id, key_id=key_id, filename="a \0 ß.txt")
+
+
+async def upload(
+    store: Store,
+    new: NewFile,
+    pieces: Sequence[bytes] = (b"abc",),
     *,
-    key_id: str | None = "key",
     purpose: str = "user_data",
     expires_after_s: float | None = None,
-) -> NewFile:
-    return NewFile(
-        id=file_id,
-        key_id=key_id,
-        filename="a \0 ß.txt",
-        purpose=purpose,
-        expires_after_s=expires_after_s,
-    )
-
-
-async def upload(store: Store, new: NewFile, pieces: Sequence[bytes] = (b"abc",)) -> None:
+) -> None:
     await store.files.begin(new)
     for number, piece in enumerate(pieces):
         await store.files.add_piece(new.id, number, piece)
-    await store.files.finish(new.id)
+    await store.files.finish(new.id, purpose, expires_after_s)
 
 
 async def read(store: Store, file_id: str, key_id: str | None = "key") -> bytes:
@@ -64,7 +59,7 @@ async def test_an_unfinished_upload_is_not_visible(store: Store) -> None:
     assert await list_ids(store) == ""
     await store.files.drop("file-1")
     with pytest.raises(FileNotFound):
-        await store.files.finish("file-1")
+        await store.files.finish("file-1", "batch")
 
 
 async def test_keys_own_their_files(store: Store) -> None:
@@ -79,7 +74,8 @@ async def test_keys_own_their_files(store: Store) -> None:
 
 async def test_files_are_listed_in_pages_and_by_purpose(store: Store) -> None:
     for number in range(5):
-        await upload(store, new_file(f"file-{number}", purpose="batch" if number % 2 else "vision"))
+        purpose = "batch" if number % 2 else "vision"
+        await upload(store, new_file(f"file-{number}"), purpose=purpose)
     assert await list_ids(store, purpose="batch") == "file-1 file-3"
     page = await store.files.page(
         "key", None, PageRequest(limit=2, is_ascending=False, after="file-3")
@@ -99,8 +95,8 @@ async def test_a_deleted_file_is_gone_while_it_is_read(store: Store) -> None:
 
 
 async def test_an_expired_file_does_not_exist_and_is_swept(store: Store) -> None:
-    await upload(store, new_file("file-1", expires_after_s=0.0))
-    await upload(store, new_file("file-2", expires_after_s=3600.0))
+    await upload(store, new_file("file-1"), expires_after_s=0.0)
+    await upload(store, new_file("file-2"), expires_after_s=3600.0)
     assert await store.files.get("file-1", "key") is None
     assert await list_ids(store) == "file-2"
     assert await store.files.sweep() == 1

@@ -1,6 +1,6 @@
 """Defines the options of tools that this server runs for its clients."""
 
-from typing import Annotated, Any, ClassVar  # Any: `serve` checks the values
+from typing import Annotated, Any, ClassVar, Literal  # Any: `serve` checks the values
 
 import msgspec
 from msgspec import Meta
@@ -31,6 +31,35 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
             is_secret=True,
         ),
     ] = ()
+    web_search_provider: Annotated[
+        Literal["none", "searxng", "brave", "tavily"],
+        option("Search engine of the tool web_search; searxng is the default with an URL."),
+    ] = "none"
+    web_search_url: Annotated[
+        str,
+        option(
+            "Address of a SearXNG instance, which must allow the format json; or another address "
+            "of the other engines.",
+            unset="none",
+        ),
+    ] = ""
+    web_search_key: Annotated[
+        str,
+        Meta(pattern=r"^[!-~]*$"),
+        option(
+            "Key of the search engine. Other users of the machine can read flags: prefer "
+            "OUZEL_WEB_SEARCH_KEY.",
+            unset="none",
+            is_secret=True,
+        ),
+    ] = ""
+    web_fetch_hosts: Annotated[
+        tuple[str, ...],
+        option(
+            "A host whose pages the model may open with web_search, written as for "
+            "--allowed-mcp-hosts; an empty text opens none."
+        ),
+    ] = ("all",)
     max_tool_calls: Annotated[
         int,
         Meta(ge=1, le=10_000),
@@ -48,3 +77,16 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.allowed_mcp_hosts:
             read_media_hosts(self.allowed_mcp_hosts)
+        read_media_hosts(self.fetch_hosts)
+
+    @property
+    def fetch_hosts(self) -> tuple[str, ...]:
+        """Returns the hosts whose pages the model may open; empty: none."""
+        return tuple(host for host in self.web_fetch_hosts if host)
+
+    @property
+    def search_provider(self) -> str:
+        """Returns the name of the search engine; "none" if searches are off."""
+        if self.web_search_provider == "none" and self.web_search_url:
+            return "searxng"
+        return self.web_search_provider

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from ouzel.api.endpoint.on_demand import ModelNotLoaded, OnDemand
 from ouzel.api.endpoint.services import Services, SharedServices
-from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.config import LimitsConfig, ServerConfig, StoreConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
 from ouzel.observability import Metrics
@@ -32,10 +32,11 @@ class Catalogue:
         dialect: ResponseDialect = OPENAI,
         *,
         hosted: HostedKinds = NO_HOSTED_KINDS,
+        max_file_bytes: int = StoreConfig().max_file_bytes,
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
-        `hosted` are tools that the server runs.
+        `hosted` are tools that the server runs. `max_file_bytes` limits an uploaded file.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -48,7 +49,13 @@ class Catalogue:
         self._kept_metrics: dict[str, Metrics] = {}
         self._is_leaving = False
         self.shared = SharedServices.of(
-            limits, config, store, self._preparers, dialect=dialect, hosted=hosted
+            limits,
+            config,
+            store,
+            self._preparers,
+            dialect=dialect,
+            hosted=hosted,
+            max_file_bytes=max_file_bytes,
         )
         for model in models:
             self.add(model)

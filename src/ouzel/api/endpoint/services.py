@@ -49,6 +49,7 @@ class SharedServices:
     responses: HttpResponses
     dialect: ResponseDialect  # dialect of the Responses API
     hosted: HostedKinds  # tools that the server runs
+    max_file_bytes: int  # limit of an uploaded file
 
     @classmethod
     def of(
@@ -60,6 +61,7 @@ class SharedServices:
         *,
         dialect: ResponseDialect,
         hosted: HostedKinds,
+        max_file_bytes: int,
     ) -> "SharedServices":
         return cls(
             limits=limits,
@@ -77,6 +79,7 @@ class SharedServices:
             responses=HttpResponses(),
             dialect=dialect,
             hosted=hosted,
+            max_file_bytes=max_file_bytes,
         )
 
     def open_requests(self) -> list[OpenRequest]:

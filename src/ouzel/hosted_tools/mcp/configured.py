@@ -1,15 +1,14 @@
 """Reads the MCP servers that the operator names in the option `mcp_servers`."""
 
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_network
 from typing import Annotated, Any  # Any: values of the configuration
 
 import msgspec
 from msgspec import Meta
 
-from ouzel.config.media_hosts import AllowedHost, AllowedHosts, AllowedNetwork
+from ouzel.config.media_hosts import AllowedHosts
 from ouzel.hosted_tools.mcp.records import LocalServer, McpServer, RemoteServer
-from ouzel.outbound.hosts import read_target
+from ouzel.outbound.trusted import trust_host
 
 _OPTION = "mcp_servers"
 _Label = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
@@ -64,11 +63,4 @@ def trust_server(server: McpServer) -> AllowedHosts:
     """Returns the hosts that a server of the operator needs: its own, at any address."""
     if isinstance(server, LocalServer):
         return AllowedHosts(False, frozenset(), (), _OPTION)
-    target = read_target(server.url, "url")
-    networks = [ip_network(text) for text in ("0.0.0.0/0", "::/0")]
-    return AllowedHosts(
-        False,
-        frozenset({AllowedHost(target.host, target.port)}),
-        tuple(AllowedNetwork(network, target.port) for network in networks),
-        _OPTION,
-    )
+    return trust_host(server.url, _OPTION)

@@ -14,6 +14,7 @@ from ouzel.hosted_tools.mcp.configured import trust_server
 from ouzel.hosted_tools.mcp.records import McpServer, McpTool, RemoteServer
 from ouzel.hosted_tools.mcp.session import McpSession
 from ouzel.outbound.hosts import check_host, read_target
+from ouzel.responses.hosted.entries import decode_entry
 from ouzel.responses.hosted.items import AnyHostedItem, read_hosted_item
 from ouzel.responses.hosted.kinds import (
     CallResult,
@@ -30,7 +31,6 @@ from ouzel.responses.hosted.mcp import (
     McpListTools,
 )
 from ouzel.responses.output_items import new_id
-from ouzel.wire.decode import decode_object
 from ouzel.wire.offered_tools import ClientName, OfferedTool
 
 _REDACTED = "<redacted>"
@@ -109,7 +109,7 @@ class McpKind:
         self._max_answer_bytes = max_answer_bytes
 
     def check(self, entry: JsonObject, path: str) -> None:
-        self._server(_decode(entry, path), path)
+        self._server(decode_entry(entry, McpEntry, path), path)
 
     def show(self, entry: JsonObject) -> JsonObject:
         shown = self.keep(entry)
@@ -128,7 +128,7 @@ class McpKind:
         return kept
 
     async def open(self, entry: JsonObject, path: str, context: OpeningContext) -> "McpTools":
-        decoded = _decode(entry, path)
+        decoded = decode_entry(entry, McpEntry, path)
         server = self._server(decoded, path)
         is_operators = decoded.server_url is None
         session = McpSession(
@@ -244,13 +244,6 @@ class McpTools:
 
     async def close(self) -> None:
         await self._session.close()
-
-
-def _decode(entry: JsonObject, path: str) -> McpEntry:
-    try:
-        return decode_object(entry, McpEntry)
-    except InvalidRequest as error:
-        raise error.at(f"{path}.{error.param}" if error.param else path) from error.__cause__
 
 
 def _find_fault(arguments: str) -> str | None:

@@ -26,8 +26,13 @@ class FileStore(Protocol):
         """
         ...
 
-    async def finish(self, file_id: str) -> StoredFile:
-        """Makes an upload visible. Raises FileNotFound for an upload that was swept."""
+    async def finish(
+        self, file_id: str, purpose: str, expires_after_s: float | None = None
+    ) -> StoredFile:
+        """Makes an upload visible; `expires_after_s` is the time from now to its deletion.
+
+        Raises FileNotFound for an upload that was swept.
+        """
         ...
 
     async def drop(self, file_id: str) -> None:

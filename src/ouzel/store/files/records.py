@@ -9,8 +9,6 @@ class NewFile(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     key_id: str | None  # the API key that owns the file; None on a server without keys
     filename: str
-    purpose: str
-    expires_after_s: float | None = None  # time from the upload to the deletion
 
 
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,8 +33,10 @@ class SqlFiles:
     async def add_piece(self, file_id: str, number: int, data: bytes) -> None:
         await self._database.write(_add_piece, file_id, number, data, self._max_bytes)
 
-    async def finish(self, file_id: str) -> StoredFile:
-        return await self._database.write(_finish, file_id)
+    async def finish(
+        self, file_id: str, purpose: str, expires_after_s: float | None = None
+    ) -> StoredFile:
+        return await self._database.write(_finish, file_id, purpose, expires_after_s)
 
     async def drop(self, file_id: str) -> None:
         await self._database.delete(_drop, [file_id])
@@ -65,17 +67,15 @@ def _belongs_to_key(key_id: str | None) -> ColumnElement[bool]:
 
 
 def _begin(connection: Connection, new: NewFile) -> None:
-    expires_at = None if new.expires_after_s is None else unix_now() + new.expires_after_s
     connection.execute(
         insert(files).values(
             id=new.id,
             key_id=new.key_id,
             filename=new.filename,
-            purpose=new.purpose,
+            purpose="",
             size_bytes=0,
             is_complete=False,
             created_at=unix_now(),
-            expires_at=expires_at,
             touched_at=unix_now(),
         )
     )
@@ -97,8 +97,12 @@ def _add_piece(
     connection.execute(_ADD_PIECE, {"file_id": file_id, "number": number, "data": data})
 
 
-def _finish(connection: Connection, file_id: str) -> StoredFile:
-    changed = update(files).where(files.c.id == file_id).values(is_complete=True)
+def _finish(
+    connection: Connection, file_id: str, purpose: str, expires_after_s: float | None
+) -> StoredFile:
+    expires_at = None if expires_after_s is None else unix_now() + expires_after_s
+    values = {"is_complete": True, "purpose": purpose, "expires_at": expires_at}
+    changed = update(files).where(files.c.id == file_id).values(values)
     row = connection.execute(changed.returning(*_COLUMNS)).one_or_none()
     if row is None:
         raise FileNotFound(file_id)

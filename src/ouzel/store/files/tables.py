@@ -23,7 +23,7 @@ files = Table(
     Column("key_id", Name),
     Column("filename", Name, nullable=False),
     Column("purpose", String(32), nullable=False),
-    Column("size_bytes", BigInteger, nullable=False),  # of the pieces that are stored
+    Column("size_bytes", BigInteger, nullable=False),  # sum over the stored pieces
     Column("is_complete", Boolean, nullable=False),
     Column("created_at", Float(53), nullable=False),
     Column("expires_at", Float(53)),
