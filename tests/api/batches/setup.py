@@ -7,15 +7,14 @@ from typing import Any  # JSON
 import httpx
 import msgspec
 
-from ouzel.store.files.records import NewFile
-from tests.api.serving import RunningServer
-
 CHATS = "/v1/chat/completions"
 ENDED = {"failed", "completed", "expired", "cancelled"}
 
 
-def chat_line(custom_id: str, text: str, **fields: object) -> dict[str, Any]:
-    body = {"model": "parrot", "messages": [{"role": "user", "content": text}], **fields}
+def chat_line(
+    custom_id: str, text: str, *, model: str = "parrot", **fields: object
+) -> dict[str, Any]:
+    body = {"model": model, "messages": [{"role": "user", "content": text}], **fields}
     return {"custom_id": custom_id, "method": "POST", "url": CHATS, "body": body}
 
 
@@ -23,40 +22,21 @@ def jsonl(lines: Iterable[object]) -> bytes:
     return b"\n".join(msgspec.json.encode(line) for line in lines)
 
 
-_numbers = iter(range(10**9))
-
-
-def upload(
-    server: RunningServer, content: bytes, *, purpose: str = "batch", key_id: str | None = None
-) -> str:
-    """Stores a file and returns its id."""
-    store = server.catalogue.shared.store
-    assert store is not None
-    files = store.files
-    file_id = f"file-{next(_numbers)}"
-
-    async def write() -> None:
-        new = NewFile(id=file_id, key_id=key_id, filename="input.jsonl", purpose=purpose)
-        await files.begin(new)
-        await files.add_piece(file_id, 0, content)
-        await files.finish(file_id)
-
-    server.run(write())
+def upload(http: httpx.Client, content: bytes, *, purpose: str = "batch") -> str:
+    """Uploads a file and returns its id."""
+    answer = http.post(
+        "/v1/files", data={"purpose": purpose}, files={"file": ("input.jsonl", content)}
+    )
+    assert answer.status_code == 200, answer.text
+    file_id: str = answer.json()["id"]
     return file_id
 
 
-def download(server: RunningServer, file_id: str, *, key_id: str | None = None) -> list[Any]:
+def download(http: httpx.Client, file_id: str) -> list[Any]:
     """Returns the lines of a file."""
-    store = server.catalogue.shared.store
-    assert store is not None
-    files = store.files
-    pieces: list[bytes] = []
-
-    async def read() -> None:
-        pieces.extend([piece async for piece in files.read(file_id, key_id)])
-
-    server.run(read())
-    return [msgspec.json.decode(line) for line in b"".join(pieces).splitlines()]
+    answer = http.get(f"/v1/files/{file_id}/content")
+    assert answer.status_code == 200, answer.text
+    return [msgspec.json.decode(line) for line in answer.content.splitlines()]
 
 
 def create(http: httpx.Client, file_id: str, *, endpoint: str = CHATS, **fields: object) -> Any:
@@ -78,9 +58,7 @@ def wait(
     return batch
 
 
-def run_batch(
-    server: RunningServer, http: httpx.Client, lines: Iterable[object], **fields: Any
-) -> Any:
+def run_batch(http: httpx.Client, lines: Iterable[object], **fields: Any) -> Any:
     """Uploads the lines and runs them as a batch to its end."""
-    batch = create(http, upload(server, jsonl(lines)), **fields)
+    batch = create(http, upload(http, jsonl(lines)), **fields)
     return wait(http, batch["id"])

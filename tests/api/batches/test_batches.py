@@ -15,21 +15,18 @@ from tests.api.batches.setup import (
     upload,
     wait,
 )
-from tests.api.serving import RunningServer
 
 
-def test_each_line_gets_the_answer_of_its_endpoint(
-    batch_server: RunningServer, batch_http: httpx.Client
-) -> None:
+def test_each_line_gets_the_answer_of_its_endpoint(batch_http: httpx.Client) -> None:
     lines = [chat_line(f"id-{number}", f"word {number}", max_tokens=40) for number in range(300)]
 
-    batch = run_batch(batch_server, batch_http, lines, metadata={"who": "me"})
+    batch = run_batch(batch_http, lines, metadata={"who": "me"})
 
     assert batch["status"] == "completed"
     assert batch["request_counts"] == {"total": 300, "completed": 300, "failed": 0}
     assert batch["metadata"] == {"who": "me"}
     assert batch["error_file_id"] is None
-    results = download(batch_server, batch["output_file_id"])
+    results = download(batch_http, batch["output_file_id"])
     assert [each["custom_id"] for each in results] == [line["custom_id"] for line in lines]
     for number, result in enumerate(results):
         alone = batch_http.post(CHATS, json=lines[number]["body"]).json() if number < 3 else None
@@ -44,21 +41,19 @@ def test_each_line_gets_the_answer_of_its_endpoint(
     assert batch["usage"]["input_tokens"] == sum(each["prompt_tokens"] for each in usages)
 
 
-def test_refused_lines_are_in_the_error_file(
-    batch_server: RunningServer, batch_http: httpx.Client
-) -> None:
+def test_refused_lines_are_in_the_error_file(batch_http: httpx.Client) -> None:
     lines = [
         chat_line("good", "hello"),
         chat_line("bad", "hello", temperature=17),
         chat_line("stream", "hello", stream=True),
     ]
 
-    batch = run_batch(batch_server, batch_http, lines)
+    batch = run_batch(batch_http, lines)
 
     assert batch["request_counts"] == {"total": 3, "completed": 1, "failed": 2}
-    (good,) = download(batch_server, batch["output_file_id"])
+    (good,) = download(batch_http, batch["output_file_id"])
     assert good["custom_id"] == "good"
-    bad, stream = download(batch_server, batch["error_file_id"])
+    bad, stream = download(batch_http, batch["error_file_id"])
     assert (bad["custom_id"], bad["response"]["status_code"]) == ("bad", 400)
     assert "temperature" in bad["response"]["body"]["error"]["message"]
     assert stream["response"]["body"]["error"]["param"] == "stream"
@@ -85,24 +80,21 @@ def line_with(**fields: object) -> dict[str, Any]:
     ],
 )
 def test_a_wrong_file_fails_with_the_numbers_of_its_lines(
-    batch_server: RunningServer,
     batch_http: httpx.Client,
     lines: list[object],
     faults: list[tuple[str, int | None]],
 ) -> None:
-    batch = run_batch(batch_server, batch_http, lines)
+    batch = run_batch(batch_http, lines)
 
     assert batch["status"] == "failed"
     assert [(each["code"], each["line"]) for each in batch["errors"]["data"]] == faults
     assert batch["output_file_id"] is None
 
 
-def test_lines_with_aliases_of_one_model_are_one_batch(
-    batch_server: RunningServer, batch_http: httpx.Client
-) -> None:
+def test_lines_with_aliases_of_one_model_are_one_batch(batch_http: httpx.Client) -> None:
     other = chat_line("b", "hello")
     other["body"]["model"] = "org/parrot"
-    batch = run_batch(batch_server, batch_http, [chat_line("a", "hello"), other])
+    batch = run_batch(batch_http, [chat_line("a", "hello"), other])
 
     assert (batch["status"], batch["model"]) == ("completed", "org/parrot")
 
@@ -118,9 +110,9 @@ def test_lines_with_aliases_of_one_model_are_one_batch(
     ],
 )
 def test_wrong_fields_are_refused(
-    batch_server: RunningServer, batch_http: httpx.Client, fields: dict[str, object], param: str
+    batch_http: httpx.Client, fields: dict[str, object], param: str
 ) -> None:
-    file_id = upload(batch_server, jsonl([chat_line("a", "x")]))
+    file_id = upload(batch_http, jsonl([chat_line("a", "x")]))
     body = {"input_file_id": file_id, "endpoint": CHATS, "completion_window": "24h", **fields}
     answer = batch_http.post("/v1/batches", json=body)
 
@@ -128,21 +120,17 @@ def test_wrong_fields_are_refused(
     assert param in answer.json()["error"]["message"]
 
 
-def test_a_file_with_another_purpose_is_no_input(
-    batch_server: RunningServer, batch_http: httpx.Client
-) -> None:
-    file_id = upload(batch_server, b"{}", purpose="assistants")
+def test_a_file_with_another_purpose_is_no_input(batch_http: httpx.Client) -> None:
+    file_id = upload(batch_http, b"{}", purpose="assistants")
     body = {"input_file_id": file_id, "endpoint": CHATS, "completion_window": "24h"}
     answer = batch_http.post("/v1/batches", json=body)
     assert answer.status_code == 400
     assert "purpose batch" in answer.json()["error"]["message"]
 
 
-def test_a_cancelled_batch_keeps_the_results_so_far(
-    batch_server: RunningServer, batch_http: httpx.Client
-) -> None:
+def test_a_cancelled_batch_keeps_the_results_so_far(batch_http: httpx.Client) -> None:
     lines = [chat_line(f"id-{number}", "x" * 300) for number in range(2000)]
-    batch = create(batch_http, upload(batch_server, jsonl(lines)))
+    batch = create(batch_http, upload(batch_http, jsonl(lines)))
     wait(batch_http, batch["id"], lambda each: each["request_counts"]["completed"] > 5)
 
     cancelling = batch_http.post(f"/v1/batches/{batch['id']}/cancel").json()
@@ -152,8 +140,8 @@ def test_a_cancelled_batch_keeps_the_results_so_far(
     counts = cancelled["request_counts"]
     assert counts["total"] == 2000
     assert counts["completed"] + counts["failed"] == 2000
-    output = download(batch_server, cancelled["output_file_id"])
-    errors = download(batch_server, cancelled["error_file_id"])
+    output = download(batch_http, cancelled["output_file_id"])
+    errors = download(batch_http, cancelled["error_file_id"])
     assert len(output) == counts["completed"]
     ids = [each["custom_id"] for each in (*output, *errors)]
     assert sorted(ids) == sorted(line["custom_id"] for line in lines)
@@ -163,10 +151,8 @@ def test_a_cancelled_batch_keeps_the_results_so_far(
     assert again.status_code == 200
 
 
-def test_a_completed_batch_cannot_be_cancelled(
-    batch_server: RunningServer, batch_http: httpx.Client
-) -> None:
-    batch = run_batch(batch_server, batch_http, [chat_line("a", "hello")])
+def test_a_completed_batch_cannot_be_cancelled(batch_http: httpx.Client) -> None:
+    batch = run_batch(batch_http, [chat_line("a", "hello")])
     answer = batch_http.post(f"/v1/batches/{batch['id']}/cancel")
     assert answer.status_code == 409
     assert "completed" in answer.json()["error"]["message"]
@@ -179,9 +165,9 @@ def test_unknown_batches_are_not_found(batch_http: httpx.Client) -> None:
         assert answer.json()["error"]["code"] == "batch_not_found"
 
 
-def test_lists_have_pages(batch_server: RunningServer, batch_http: httpx.Client) -> None:
+def test_lists_have_pages(batch_http: httpx.Client) -> None:
     ids = [
-        create(batch_http, upload(batch_server, jsonl([chat_line("a", "hello")])))["id"]
+        create(batch_http, upload(batch_http, jsonl([chat_line("a", "hello")])))["id"]
         for _ in range(3)
     ]
     page = batch_http.get("/v1/batches", params={"limit": 2}).json()

@@ -44,7 +44,7 @@ class MessageBatchRequest(msgspec.Struct, kw_only=True):
         str, Meta(description="A name of 1 to 64 letters, digits, _ and -; unique in the batch.")
     ]
     params: Annotated[
-        dict[str, msgspec.Raw], Meta(description="The body of a request to /v1/messages.")
+        dict[str, object], Meta(description="The body of a request to /v1/messages.")
     ]
 
 
@@ -121,7 +121,7 @@ class MessageBatches:
         custom_ids: set[str] = set()
         models: dict[str, str] = {}
         for index, each in enumerate(requests):
-            field = f"requests.{index}.custom_id"
+            field = f"requests[{index}].custom_id"
             if not _CUSTOM_ID.fullmatch(each.custom_id):
                 raise InvalidRequest(
                     f"must be 1 to 64 letters, digits, _ and -, given {show_value(each.custom_id)}",

@@ -32,17 +32,9 @@ class StoredBatchFiles:
         expires_after_s: int | None,
     ) -> None:
         await self._files.drop(file_id)
-        await self._files.begin(
-            NewFile(
-                id=file_id,
-                key_id=key_id,
-                filename=filename,
-                purpose=_PURPOSE,
-                expires_after_s=expires_after_s,
-            )
-        )
+        await self._files.begin(NewFile(id=file_id, key_id=key_id, filename=filename))
         number = 0
         async for piece in pieces:
             await self._files.add_piece(file_id, number, piece)
             number += 1
-        await self._files.finish(file_id)
+        await self._files.finish(file_id, _PURPOSE, expires_after_s)
