@@ -43,9 +43,7 @@ class MessageBatchRequest(msgspec.Struct, kw_only=True):
     custom_id: Annotated[
         str, Meta(description="A name of 1 to 64 letters, digits, _ and -; unique in the batch.")
     ]
-    params: Annotated[
-        dict[str, object], Meta(description="The body of a request to /v1/messages.")
-    ]
+    params: Annotated[dict[str, object], Meta(description="The body of a request to /v1/messages.")]
 
 
 class CreateMessageBatchRequest(msgspec.Struct, kw_only=True):
