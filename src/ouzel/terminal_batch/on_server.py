@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import secrets
 import sys
+from http import HTTPStatus
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,22 +30,22 @@ _FINAL = ("completed", "failed", "expired", "cancelled")
 Content = TypeVar("Content", bound=msgspec.Struct)
 
 
-class _Counts(msgspec.Struct):
+class _Counts(msgspec.Struct, frozen=True):
     total: int = 0
     completed: int = 0
     failed: int = 0
 
 
-class _Fault(msgspec.Struct):
+class _Fault(msgspec.Struct, frozen=True):
     message: str = ""
     line: int | None = None
 
 
-class _Faults(msgspec.Struct):
+class _Faults(msgspec.Struct, frozen=True):
     data: list[_Fault] = []
 
 
-class _Batch(msgspec.Struct):
+class _Batch(msgspec.Struct, frozen=True):
     id: str
     status: str
     request_counts: _Counts = _Counts()
@@ -53,18 +54,18 @@ class _Batch(msgspec.Struct):
     errors: _Faults | None = None
 
 
-class _File(msgspec.Struct):
+class _File(msgspec.Struct, frozen=True):
     id: str
 
 
-class _State(msgspec.Struct):
+class _State(msgspec.Struct, frozen=True):
     """The content of the file with the state."""
 
     batch_id: str
     digest: str  # of the input file
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, frozen=True):
     url: str = ""
 
 
@@ -87,7 +88,9 @@ class ServerBatch:
         batch_id = self._read_state()
         if batch_id is None:
             raise InvalidOption(f"--cancel: no batch of {self._paths.input} is running")
-        _decode(await self._client.ask("POST", f"/v1/batches/{batch_id}/cancel"), _Batch)
+        answer = await self._client.ask("POST", f"/v1/batches/{batch_id}/cancel")
+        if answer.status not in (_OK, HTTPStatus.CONFLICT):  # it may have ended meanwhile
+            raise read_failure(answer)
         return await self._finish(await self._wait(batch_id))
 
     def _read_state(self) -> str | None:
