@@ -166,6 +166,28 @@ async def test_a_hostile_server_is_an_error_and_nothing_more(name: str, http_por
                 await session.list_tools()
 
 
+async def test_programs_wait_for_one_another() -> None:
+    programs = asyncio.Semaphore(1)
+    sessions = [
+        McpSession(
+            PROGRAM,
+            trust_server(PROGRAM),
+            timeout_s=60.0,
+            max_answer_bytes=MAX_BYTES,
+            programs=programs,
+        )
+        for _ in range(2)
+    ]
+    await sessions[0].list_tools()
+    waiting = asyncio.create_task(sessions[1].list_tools())
+    await asyncio.sleep(0)
+    assert programs.locked() and not waiting.done()
+    await sessions[0].close()
+    assert len(await waiting) == 4
+    await sessions[1].close()
+    assert not programs.locked()
+
+
 async def test_a_program_that_does_not_exist_is_an_error() -> None:
     async with opened(LocalServer("none", "/no/such/program")) as session:
         with pytest.raises(McpError, match="the MCP server 'none'"):

@@ -31,6 +31,11 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
             is_secret=True,
         ),
     ] = ()
+    max_mcp_programs: Annotated[
+        int,
+        Meta(ge=1, le=4096),
+        option("Most programs of --mcp-servers at the same time; each response has its own."),
+    ] = 16
     web_search_provider: Annotated[
         Literal["none", "searxng", "brave", "tavily"],
         option("Search engine of the tool web_search; searxng is the default with an URL."),

@@ -1,8 +1,9 @@
 """Connects an HTTP client only to allowed hosts, at addresses that were checked.
 
 Each new connection resolves its host and checks the addresses, so a name that changes its address
-between the check and the connection gains nothing. Answers have a limit of bytes. Importing this
-module takes a quarter of a second.
+between the check and the connection gains nothing. Answers have a limit of bytes. They are asked
+for without compression, and compressed answers are refused: a small one could fill the memory when
+it is decompressed. Importing this module takes a quarter of a second.
 """
 
 import asyncio
@@ -23,6 +24,8 @@ from ouzel.outbound.network import CheckedNetwork, SocketOption
 logger = logging.getLogger(__name__)
 
 _PORTS = {80: "http", 443: "https"}
+_UNCOMPRESSED = "identity"
+_EVENTS = "text/event-stream"
 
 
 class AnswerTooLong(httpx2.TransportError):
@@ -45,10 +48,12 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         *,
         connect_timeout_s: float,
         max_answer_bytes: int,
+        max_stream_bytes: int | None = None,
         resolve: Resolve = resolve_host,
     ) -> None:
-        """`max_answer_bytes` limits each answer."""
+        """`max_answer_bytes` limits each answer, and `max_stream_bytes` streams of events."""
         self._max_answer_bytes = max_answer_bytes
+        self._max_stream_bytes = max_stream_bytes or max_answer_bytes
         self._pool = httpcore2.AsyncConnectionPool(
             network_backend=_CheckedConnections(allowed, connect_timeout_s, resolve)
         )
@@ -62,17 +67,24 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             url=httpcore2.URL(
                 scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
             ),
-            headers=request.headers.raw,
+            headers=_ask_uncompressed(request.headers.raw),
             content=request.stream,
             extensions=request.extensions,
         )
         with _faults_named():
             answer = await self._pool.handle_async_request(inner)
         assert isinstance(answer.stream, AsyncIterable)
+        headers = httpx2.Headers(answer.headers)
+        encoding = headers.get("content-encoding", _UNCOMPRESSED).strip().lower()
+        if encoding != _UNCOMPRESSED:
+            await answer.aclose()
+            raise httpx2.RemoteProtocolError("the answer is compressed, which was not asked for")
+        is_stream = headers.get("content-type", "").lower().startswith(_EVENTS)
+        max_bytes = self._max_stream_bytes if is_stream else self._max_answer_bytes
         return httpx2.Response(
             status_code=answer.status,
-            headers=answer.headers,
-            stream=_BoundedStream(answer, self._max_answer_bytes),
+            headers=headers,
+            stream=_BoundedStream(answer, max_bytes),
             extensions=answer.extensions,
         )
 
@@ -126,6 +138,12 @@ class _CheckedConnections(AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await AnyIOBackend().sleep(seconds)
+
+
+def _ask_uncompressed(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Returns the headers of a request that asks for an answer without compression."""
+    others = [(name, value) for name, value in headers if name.lower() != b"accept-encoding"]
+    return [*others, (b"Accept-Encoding", _UNCOMPRESSED.encode())]
 
 
 @contextmanager

@@ -54,6 +54,7 @@ def _make_mcp_kind(config: HostedToolsConfig) -> McpKind:
         read_media_hosts(config.allowed_mcp_hosts, "allowed_mcp_hosts"),
         timeout_s=config.tool_call_timeout_s,
         max_answer_bytes=_MAX_ANSWER_BYTES,
+        max_programs=config.max_mcp_programs,
     )
 
 

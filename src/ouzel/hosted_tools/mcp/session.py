@@ -42,9 +42,20 @@ _MAX_REASON = 300
 
 class McpSession:
     def __init__(
-        self, server: McpServer, allowed: AllowedHosts, *, timeout_s: float, max_answer_bytes: int
+        self,
+        server: McpServer,
+        allowed: AllowedHosts,
+        *,
+        timeout_s: float,
+        max_answer_bytes: int,
+        programs: asyncio.Semaphore | None = None,
     ) -> None:
-        """`timeout_s` limits the start and the list of tools; `max_answer_bytes` each message."""
+        """Begins to open the session.
+
+        `timeout_s` limits the start and the list of tools, `max_answer_bytes` each message, and
+        `programs` the servers that run as programs at the same time.
+        """
+        self._programs = programs
         self._server = server
         self._allowed = allowed
         self._timeout_s = timeout_s
@@ -132,6 +143,8 @@ class McpSession:
         if isinstance(server, LocalServer):
             from mcp.client.stdio import StdioServerParameters, stdio_client  # noqa: PLC0415
 
+            if self._programs is not None:
+                await stack.enter_async_context(self._programs)
             log = stack.enter_context(open_log_pipe(server.label))
             parameters = StdioServerParameters(
                 command=server.command,

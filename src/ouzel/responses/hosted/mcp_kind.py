@@ -1,5 +1,6 @@
 """Runs the tools of MCP servers: entries of `tools` with the type `mcp`."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -101,8 +102,13 @@ class McpKind:
         *,
         timeout_s: float,
         max_answer_bytes: int,
+        max_programs: int = 16,
     ) -> None:
-        """`configured` are the servers that the operator names, by label."""
+        """`configured` are the servers that the operator names, by label.
+
+        At most `max_programs` of their programs run at the same time.
+        """
+        self._programs = asyncio.Semaphore(max_programs)
         self._configured = configured
         self._allowed = allowed
         self._timeout_s = timeout_s
@@ -136,6 +142,7 @@ class McpKind:
             trust_server(server) if is_operators else self._allowed,
             timeout_s=self._timeout_s,
             max_answer_bytes=self._max_answer_bytes,
+            programs=self._programs,
         )
         try:
             items = [item for fields in context.items if (item := read_hosted_item(fields))]
