@@ -31,7 +31,7 @@ class Admission:
 
     def __init__(self, engines: Admitting) -> None:
         self._engines = engines
-        self.num_admitted = 0  # without the background
+        self.num_admitted = 0  # places that are not in the background
         self.num_in_background = 0
         self._is_empty = asyncio.Event()
         self._is_empty.set()
