@@ -17,6 +17,7 @@ from ouzel.pooling import Task
 from ouzel.responses.dialect import OPENAI, ResponseDialect
 from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
 from ouzel.responses.preparer import Preparer
+from ouzel.responses.templates.library import NO_PROMPTS, PromptLibrary
 from ouzel.store.base import Store
 
 
@@ -32,10 +33,11 @@ class Catalogue:
         dialect: ResponseDialect = OPENAI,
         *,
         hosted: HostedKinds = NO_HOSTED_KINDS,
+        prompts: PromptLibrary = NO_PROMPTS,
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
-        `hosted` are tools that the server runs.
+        `hosted` are tools that the server runs, `prompts` are templates of responses.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -48,7 +50,13 @@ class Catalogue:
         self._kept_metrics: dict[str, Metrics] = {}
         self._is_leaving = False
         self.shared = SharedServices.of(
-            limits, config, store, self._preparers, dialect=dialect, hosted=hosted
+            limits,
+            config,
+            store,
+            self._preparers,
+            dialect=dialect,
+            hosted=hosted,
+            prompts=prompts,
         )
         for model in models:
             self.add(model)

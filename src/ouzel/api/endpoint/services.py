@@ -22,6 +22,7 @@ from ouzel.responses.dialect import ResponseDialect
 from ouzel.responses.hosted.kinds import HostedKinds
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.runs import Runs
+from ouzel.responses.templates.library import PromptLibrary
 from ouzel.store.base import Store
 from ouzel.worker_threads import PreparationThreads, WorkerThreads
 
@@ -49,6 +50,7 @@ class SharedServices:
     responses: HttpResponses
     dialect: ResponseDialect  # dialect of the Responses API
     hosted: HostedKinds  # tools that the server runs
+    prompts: PromptLibrary  # templates of responses
 
     @classmethod
     def of(
@@ -60,6 +62,7 @@ class SharedServices:
         *,
         dialect: ResponseDialect,
         hosted: HostedKinds,
+        prompts: PromptLibrary,
     ) -> "SharedServices":
         return cls(
             limits=limits,
@@ -77,6 +80,7 @@ class SharedServices:
             responses=HttpResponses(),
             dialect=dialect,
             hosted=hosted,
+            prompts=prompts,
         )
 
     def open_requests(self) -> list[OpenRequest]:
@@ -131,6 +135,7 @@ class Services:
                 metrics=metrics,
                 dialect=shared.dialect,
                 hosted=shared.hosted,
+                prompts=shared.prompts,
             ),
         )
 
