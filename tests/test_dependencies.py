@@ -16,6 +16,8 @@ FILES_OF_EXTRAS = {
     "prompts/media/container_job.py": "video",
     "prompts/media/frame_display.py": "video",
     "prompts/media/document_job.py": "pdf",
+    "hosted_tools/mcp/session.py": "mcp",
+    "hosted_tools/web_search/readable_job.py": "web",
 }
 # Packages that no dependency of this project names: jinja2 requires markupsafe, and only the
 # processes of vLLM and Ray import these two.

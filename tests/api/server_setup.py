@@ -92,6 +92,7 @@ class ServerSetup:
     max_document_pieces: int = 10_000
     puller: ModelPuller | None = None
     hosted: HostedKinds = NO_HOSTED_KINDS  # tools that the server runs
+    max_file_bytes: int = 2**20
     # models beside this one; their limits, config and store_url are ignored
     further: tuple["ServerSetup", ...] = ()
 

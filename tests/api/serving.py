@@ -123,6 +123,7 @@ class RunningServer:
             response_dialect(setup.config.profile),
             hosted=setup.hosted,
             prompts=open_prompts(setup.config.prompts),
+            max_file_bytes=setup.max_file_bytes,
         )
         app = build_app(ModelChanges(self.catalogue, host, setup.puller))
         self._server = HttpServer(app, limits)

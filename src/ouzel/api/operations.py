@@ -14,6 +14,7 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.model_switch import ModelSwitch
 from ouzel.api.endpoint.operation import PREFIXES, Endpoint, Operation
+from ouzel.api.files import stored as files
 from ouzel.api.http.method_router import MethodRoute, SocketRoute
 from ouzel.api.http.paths import Paths
 from ouzel.api.lmi import invocations, ping, sagemaker
@@ -68,6 +69,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *prompts.OPERATIONS,
     *conversations.OPERATIONS,
     *conversation_items.OPERATIONS,
+    *files.OPERATIONS,
     *embeddings.OPERATIONS,
     *pooling.OPERATIONS,
     *rerank.OPERATIONS,

@@ -366,3 +366,11 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     store_max_gib: Annotated[
         float, Meta(gt=0, le=2**20), option("Size limit; the least recently used are deleted.")
     ] = 1.0
+    files_max_gib: Annotated[
+        float,
+        Meta(gt=0, le=2**20),
+        option("Size limit of all uploaded files; an upload beyond it is a 413."),
+    ] = 10.0
+    max_file_bytes: Annotated[
+        int, Meta(ge=1024, le=2**40), option("Longest file that clients may upload.")
+    ] = 512 * 2**20

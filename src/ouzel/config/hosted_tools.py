@@ -1,16 +1,70 @@
 """Defines the options of tools that this server runs for its clients."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, Literal  # Any: `serve` checks the values
 
 import msgspec
 from msgspec import Meta
 
+from ouzel.config.media_hosts import read_media_hosts
 from ouzel.config.option import option
 
 
 class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Tools that the server runs"
 
+    allowed_mcp_hosts: Annotated[
+        tuple[str, ...],
+        option(
+            "A host, or HOST:PORT, whose MCP servers clients may name; all: every public host. "
+            "Addresses that are not public need an entry of their own: an address, a network like "
+            "10.1.0.0/16, or localhost.",
+            unset="none: clients may name the servers of --mcp-servers only",
+        ),
+    ] = ()
+    mcp_servers: Annotated[
+        tuple[str | dict[str, Any], ...],
+        option(
+            "An MCP server that clients may name by its label: LABEL=URL. In the file also a "
+            "mapping with `label`, and `url` and `headers`, or `command`, `args`, `env` and `cwd` "
+            "of a program that this server starts.",
+            unset="none",
+            is_secret=True,
+        ),
+    ] = ()
+    max_mcp_programs: Annotated[
+        int,
+        Meta(ge=1, le=4096),
+        option("Most programs of --mcp-servers at the same time; each response has its own."),
+    ] = 16
+    web_search_provider: Annotated[
+        Literal["none", "searxng", "brave", "tavily"],
+        option("Search engine of the tool web_search; searxng is the default with an URL."),
+    ] = "none"
+    web_search_url: Annotated[
+        str,
+        option(
+            "Address of a SearXNG instance, which must allow the format json; or another address "
+            "of the other engines.",
+            unset="none",
+        ),
+    ] = ""
+    web_search_key: Annotated[
+        str,
+        Meta(pattern=r"^[!-~]*$"),
+        option(
+            "Key of the search engine. Other users of the machine can read flags: prefer "
+            "OUZEL_WEB_SEARCH_KEY.",
+            unset="none",
+            is_secret=True,
+        ),
+    ] = ""
+    web_fetch_hosts: Annotated[
+        tuple[str, ...],
+        option(
+            "A host whose pages the model may open with web_search, written as for "
+            "--allowed-mcp-hosts; an empty text opens none."
+        ),
+    ] = ("all",)
     max_tool_calls: Annotated[
         int,
         Meta(ge=1, le=10_000),
@@ -24,3 +78,20 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=1000, le=2**24),
         option("Longest text of one call that the model reads; the rest is left out."),
     ] = 100_000
+
+    def __post_init__(self) -> None:
+        if self.allowed_mcp_hosts:
+            read_media_hosts(self.allowed_mcp_hosts)
+        read_media_hosts(self.fetch_hosts)
+
+    @property
+    def fetch_hosts(self) -> tuple[str, ...]:
+        """Returns the hosts whose pages the model may open; empty: none."""
+        return tuple(host for host in self.web_fetch_hosts if host)
+
+    @property
+    def search_provider(self) -> str:
+        """Returns the name of the search engine; "none" if searches are off."""
+        if self.web_search_provider == "none" and self.web_search_url:
+            return "searxng"
+        return self.web_search_provider

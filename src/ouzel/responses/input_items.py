@@ -17,7 +17,8 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import DocumentPart, MediaPart
 from ouzel.responses.call_history import CALL_TYPES, HOSTED_TYPES, OUTPUT_TYPES, CallHistory
 from ouzel.responses.hosted.item_base import ToolExchange
-from ouzel.responses.hosted.items import read_hosted_item
+from ouzel.responses.hosted.items import AnyHostedItem, read_hosted_item
+from ouzel.responses.hosted.mcp import McpApprovalRequest, McpApprovalResponse
 from ouzel.responses.item_fields import (
     MEDIA,
     TEXT_KEYS,
@@ -154,6 +155,7 @@ class _Reader:
         self._refuses_unknown = tools.refuses_unknown
         # Type of the items that are left out -> path of the first such item.
         self._hosted: dict[str, str] = {}
+        self._requests: dict[str, McpApprovalRequest] = {}  # approval requests by id
         self._unreadable: list[str] = []  # paths of reasoning that another server has encrypted
         self._summaries: set[int] = set()  # positions of the messages that are summaries
 
@@ -179,9 +181,7 @@ class _Reader:
     def read(self, item: Message, path: str) -> None:
         kind = "message" if item.get("type") is None else item["type"]
         hosted = read_hosted_item(item) if kind in HOSTED_TYPES else None
-        exchange = None if hosted is None else hosted.exchange()
-        if exchange is not None:
-            self._read_exchange(exchange, path)
+        if hosted is not None and self._read_hosted(hosted, path):
             return
         if kind in HOSTED_TYPES and (hosted is not None or not self._refuses_unknown):
             self._hosted.setdefault(str(kind), path)
@@ -253,6 +253,24 @@ class _Reader:
             self._forget()
         self._summaries.add(len(self._messages))
         self._messages.append(InputMessage({"role": "user", "content": content}, path))
+
+    def _read_hosted(self, hosted: AnyHostedItem, path: str) -> bool:
+        """Reads an item of a tool that a server runs; returns False if it lacks its result."""
+        if isinstance(hosted, McpApprovalRequest):
+            self._requests[hosted.id] = hosted
+        exchange = hosted.exchange()
+        if isinstance(hosted, McpApprovalResponse):
+            request = self._requests.get(hosted.approval_request_id)
+            if request is None:
+                raise invalid_value(
+                    f"{path}.approval_request_id",
+                    "the id of an mcp_approval_request before it",
+                    hosted.approval_request_id,
+                )
+            exchange = None if hosted.approve else request.refuse(hosted.reason)
+        if exchange is not None:
+            self._read_exchange(exchange, path)
+        return exchange is not None or hosted.is_silent
 
     def _read_exchange(self, exchange: ToolExchange, path: str) -> None:
         """Reads a call that a server has run, together with its result.

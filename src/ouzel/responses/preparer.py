@@ -329,7 +329,7 @@ class Preparer:
         body = self._dialect.parse(job.body)
         if body.get("tools") is None:
             return job.body  # a prompt template has the tools
-        tools = [self.hosted.show(tool) for tool in checked_body.fields.tools or []]
+        tools = [self.hosted.keep(tool) for tool in checked_body.fields.tools or []]
         return msgspec.json.encode({**body, "tools": tools})
 
     def _make_next_turn(

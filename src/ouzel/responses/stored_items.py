@@ -63,7 +63,8 @@ def _stored_item(fields: Message) -> Item | None:
         hosted = read_hosted_item(fields)
         if hosted is None:
             return None
-        hosted = replace(hosted, id=new_id(hosted.id_prefix))
+        if not hosted.keeps_id:
+            hosted = replace(hosted, id=new_id(hosted.id_prefix))
         return Item(hosted.id, msgspec.json.encode(hosted))
     kind = fields.get("type") or "message"
     assert isinstance(kind, str)

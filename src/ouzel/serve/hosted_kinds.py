@@ -1,7 +1,22 @@
 """Makes the kinds of tools that this server runs, as the options ask for."""
 
+import importlib.util
+
+from ouzel.config import HostedToolsConfig
+from ouzel.config.media_hosts import read_media_hosts
+from ouzel.errors import InvalidRequest
+from ouzel.extras import install_hint
+from ouzel.hosted_tools.mcp.configured import read_mcp_servers
+from ouzel.hosted_tools.web_search.pages import Pages
+from ouzel.hosted_tools.web_search.providers import make_provider
+from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
 from ouzel.responses.hosted.kinds import HostedKind, HostedKinds
+from ouzel.responses.hosted.mcp_kind import McpKind
+from ouzel.responses.hosted.web_search_kind import WebSearchKind
+
+_FETCH_TIMEOUT_S = 20.0
+_MAX_ANSWER_BYTES = 8 * 2**20  # limit of one message of an MCP server
 
 
 def make_hosted_kinds(options: Options) -> HostedKinds:
@@ -9,6 +24,15 @@ def make_hosted_kinds(options: Options) -> HostedKinds:
     config = options.hosted_tools
     kinds: list[HostedKind] = []
     hints: dict[str, str] = {}
+    if config.mcp_servers or config.allowed_mcp_hosts:
+        kinds.append(_make_mcp_kind(config))
+    else:
+        hints["mcp"] = "the operator allows it with --allowed-mcp-hosts or --mcp-servers"
+    if config.search_provider == "none":
+        hint = "the operator turns it on with --web-search-url or --web-search-provider"
+        hints |= dict.fromkeys(WebSearchKind.types, hint)
+    else:
+        kinds.append(_make_web_search_kind(config))
     return HostedKinds(
         kinds,
         hints,
@@ -16,3 +40,37 @@ def make_hosted_kinds(options: Options) -> HostedKinds:
         max_output_chars=config.max_tool_output_chars,
         max_calls=config.max_tool_calls,
     )
+
+
+def _make_mcp_kind(config: HostedToolsConfig) -> McpKind:
+    if importlib.util.find_spec("mcp") is None:
+        raise InvalidOption(f"mcp_servers: MCP needs the extra mcp: {install_hint('mcp')}")
+    try:
+        servers = read_mcp_servers(config.mcp_servers)
+    except ValueError as error:
+        raise InvalidOption(f"mcp_servers: {error}") from None
+    return McpKind(
+        servers,
+        read_media_hosts(config.allowed_mcp_hosts, "allowed_mcp_hosts"),
+        timeout_s=config.tool_call_timeout_s,
+        max_answer_bytes=_MAX_ANSWER_BYTES,
+        max_programs=config.max_mcp_programs,
+    )
+
+
+def _make_web_search_kind(config: HostedToolsConfig) -> WebSearchKind:
+    timeout_s = min(config.tool_call_timeout_s, _FETCH_TIMEOUT_S)
+    try:
+        provider = make_provider(
+            config.search_provider,
+            config.web_search_url,
+            config.web_search_key,
+            timeout_s=timeout_s,
+        )
+    except (ValueError, InvalidRequest) as error:
+        raise InvalidOption(str(error)) from None
+    pages = None
+    if config.fetch_hosts:
+        allowed = read_media_hosts(config.fetch_hosts, "web_fetch_hosts")
+        pages = Pages(allowed, timeout_s=timeout_s)
+    return WebSearchKind(provider, pages)

@@ -101,6 +101,7 @@ class HttpFrontend:
             response_dialect(options.server.profile),
             hosted=make_hosted_kinds(options),
             prompts=prompts,
+            max_file_bytes=options.store.max_file_bytes,
         )
         puller = ChildPuller(options.model, host.list_directories)
         self._changes = ModelChanges(catalogue, host, puller)

@@ -31,6 +31,7 @@ async def open_configured_store(config: StoreConfig) -> Store | None:
             url,
             max_age_s=config.store_max_age_days * _DAY_S,
             max_bytes=int(config.store_max_gib * 2**30),
+            max_file_bytes=int(config.files_max_gib * 2**30),
         )
     except StoreOpenError as error:
         if not config.store_url and not config.data_dir:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from ouzel.store.chats.base import ChatStore
+from ouzel.store.files.base import FileStore
 from ouzel.store.records import (
     Item,
     NewResponse,
@@ -26,6 +27,11 @@ from ouzel.store.records import (
 
 class Store(Protocol):
     """Stores responses and conversations with their items; several servers may share one store."""
+
+    @property
+    def files(self) -> FileStore:
+        """Returns the store of files."""
+        ...
 
     @property
     def chats(self) -> ChatStore:
@@ -127,6 +133,8 @@ class Store(Protocol):
 
     async def sweep(self) -> int:
         """Deletes responses, conversations and chats that are too old, or exceed the size limit.
+
+        Files go when they expire.
 
         Returns the number of deletions. Renews the lease meanwhile.
         """

@@ -47,6 +47,29 @@ class ChatNotFound(InvalidRequest):
         self.chat_id = chat_id
 
 
+class FileNotFound(InvalidRequest):
+    """No such file is stored for this API key."""
+
+    status = 404
+
+    def __init__(self, file_id: str, *, param: str | None = "file_id") -> None:
+        super().__init__(f"No such File object: {_shortened(file_id)}", param=param)
+        self.file_id = file_id
+
+
+class FilesFull(InvalidRequest):
+    """All files together have reached their limit."""
+
+    status = 413
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(
+            f"the files of this server would have more than {max_bytes} bytes (files_max_gib): "
+            "delete some first",
+            param="file",
+        )
+
+
 class ItemNotFound(InvalidRequest):
     """The requested list has no such item."""
 

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from ouzel.store.chats import tables as _chats  # noqa: F401  completes `metadata`
 from ouzel.store.errors import StoreOpenError
+from ouzel.store.files import tables as _files  # noqa: F401
 from ouzel.store.sqlite_file import APPLICATION_ID
 from ouzel.store.tables import (
     TABLES_OF_ALL_VERSIONS,

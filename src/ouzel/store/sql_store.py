@@ -17,6 +17,7 @@ from ouzel.store.database import Database
 from ouzel.store.engines import open_database
 from ouzel.store.errors import ResponseNotFound, StoreOpenError, StoreUnavailable
 from ouzel.store.faults import reason
+from ouzel.store.files.sql_files import SqlFiles
 from ouzel.store.items import any_item, select_page
 from ouzel.store.records import (
     Item,
@@ -34,16 +35,29 @@ _MAX_TOUCHED = 500  # ids per transaction
 
 
 async def open_store(
-    url: str, *, lease_s: float = 10.0, busy_s: float = 10.0, max_age_s: float, max_bytes: int
+    url: str,
+    *,
+    lease_s: float = 10.0,
+    busy_s: float = 10.0,
+    max_age_s: float,
+    max_bytes: int,
+    max_file_bytes: int = 10 * 2**30,
 ) -> "SqlStore":
     """Opens a store; creates the file and the schema if they do not exist.
 
     Waits `busy_s` seconds at most for locks of other programs. `lease_s` is the duration of a
-    lease. `max_age_s` and `max_bytes` limit the stored responses, conversations and chats. Raises
+    lease. `max_age_s` and `max_bytes` limit the stored responses, conversations and chats, and
+    `max_file_bytes` limits all files together. Raises
     StoreOpenError.
     """
     database = open_database(url, busy_s=busy_s)
-    store = SqlStore(database, lease_s=lease_s, max_age_s=max_age_s, max_bytes=max_bytes)
+    store = SqlStore(
+        database,
+        lease_s=lease_s,
+        max_age_s=max_age_s,
+        max_bytes=max_bytes,
+        max_file_bytes=max_file_bytes,
+    )
     try:
         await database.keep_schema(prepare_schema)
         await store.beat()
@@ -59,7 +73,13 @@ async def open_store(
 
 class SqlStore:
     def __init__(
-        self, database: Database, *, lease_s: float, max_age_s: float, max_bytes: int
+        self,
+        database: Database,
+        *,
+        lease_s: float,
+        max_age_s: float,
+        max_bytes: int,
+        max_file_bytes: int,
     ) -> None:
         self.server_id = secrets.token_hex(16)
         self._database = database
@@ -69,6 +89,7 @@ class SqlStore:
         self._touch_s = min(_MAX_TOUCH_S, max_age_s / 10)
         self._used: set[str] = set()  # responses, conversations, chats read since the last beat
         self.chats = SqlChats(database, self._used.add)
+        self.files = SqlFiles(database, max_file_bytes)
         self._clock_jumps = ClockJumps(lease_s)
         self._renewed_s = -lease_s  # time of the last renewal, of the monotonic clock
 
@@ -171,6 +192,9 @@ class SqlStore:
         while some := await self._database.delete(
             retention.delete_some, max_age_s, self._max_bytes
         ):
+            num_deleted += some
+            await self.beat()
+        while some := await self.files.sweep():
             num_deleted += some
             await self.beat()
         while await self._database.give_space_back():

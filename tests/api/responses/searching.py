@@ -44,6 +44,9 @@ class SearchKind:
     def show(self, entry: JsonObject) -> JsonObject:
         return {name: value for name, value in entry.items() if name != "secret"}
 
+    def keep(self, entry: JsonObject) -> JsonObject:
+        return self.show(entry)
+
     async def open(self, entry: JsonObject, path: str, context: OpeningContext) -> "Search":
         self.num_open += 1
         return Search(self, path, str(entry["type"]))

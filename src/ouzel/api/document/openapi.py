@@ -220,6 +220,9 @@ def _operation_object(operation: Operation) -> JsonObject:
         if operation.words in _LMIS:
             content |= {media_type: {"schema": {"type": "string"}} for media_type in _LMI_TEXTS}
         described["requestBody"] = {"required": True, "content": content}
+    if operation.form is not None:
+        form: JsonObject = {"multipart/form-data": {"schema": dict(operation.form)}}
+        described["requestBody"] = {"required": True, "content": form}
     return described
 
 

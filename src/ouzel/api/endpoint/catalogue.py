@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from ouzel.api.endpoint.on_demand import ModelNotLoaded, OnDemand
 from ouzel.api.endpoint.services import Services, SharedServices
-from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.config import LimitsConfig, ServerConfig, StoreConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
 from ouzel.observability import Metrics
@@ -34,10 +34,12 @@ class Catalogue:
         *,
         hosted: HostedKinds = NO_HOSTED_KINDS,
         prompts: PromptLibrary = NO_PROMPTS,
+        max_file_bytes: int = StoreConfig().max_file_bytes,
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
-        `hosted` are tools that the server runs, `prompts` are templates of responses.
+        `hosted` are tools that the server runs, `prompts` are templates of responses, and
+        `max_file_bytes` limits an uploaded file.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -57,6 +59,7 @@ class Catalogue:
             dialect=dialect,
             hosted=hosted,
             prompts=prompts,
+            max_file_bytes=max_file_bytes,
         )
         for model in models:
             self.add(model)

@@ -62,6 +62,7 @@ class Operation:
     is_documented: bool = True
     query: tuple[QueryField, ...] = ()
     bodies: tuple[StructType, ...] = ()
+    form: Mapping[str, object] | None = None  # schema of a body that is a form with a file
     answers: tuple[object, ...] = ()  # types of answers; empty for a text
     media_type: str = "text/plain"  # media type of an answer without types
     chunks: tuple[StructType, ...] = ()  # types of chunks, if the body sets `stream`

@@ -51,6 +51,7 @@ class SharedServices:
     dialect: ResponseDialect  # dialect of the Responses API
     hosted: HostedKinds  # tools that the server runs
     prompts: PromptLibrary  # templates of responses
+    max_file_bytes: int  # limit of an uploaded file
 
     @classmethod
     def of(
@@ -63,6 +64,7 @@ class SharedServices:
         dialect: ResponseDialect,
         hosted: HostedKinds,
         prompts: PromptLibrary,
+        max_file_bytes: int,
     ) -> "SharedServices":
         return cls(
             limits=limits,
@@ -81,6 +83,7 @@ class SharedServices:
             dialect=dialect,
             hosted=hosted,
             prompts=prompts,
+            max_file_bytes=max_file_bytes,
         )
 
     def open_requests(self) -> list[OpenRequest]:

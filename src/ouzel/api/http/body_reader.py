@@ -35,7 +35,7 @@ class BodyReader:
         return exchange.body
 
     async def _read(self, scope: Scope, receive: Receive, share: Share) -> bytes:
-        _check_encoding(scope)
+        check_encoding(scope)
         try:
             async with asyncio.timeout(self._body_timeout_s):
                 return await _receive_body(scope, receive, self._max_body_bytes, share)
@@ -45,7 +45,7 @@ class BodyReader:
             ) from None
 
 
-def _check_encoding(scope: Scope) -> None:
+def check_encoding(scope: Scope) -> None:
     """Raises UnsupportedEncoding if the body is compressed."""
     encoding = (get_header(scope, b"content-encoding") or "identity").strip().lower()
     if encoding != "identity":

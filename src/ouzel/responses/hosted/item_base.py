@@ -30,6 +30,7 @@ class HostedItem(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 
     id_prefix: ClassVar[str]  # the beginning of the ids of such items
     kind: ClassVar[str]  # the type of the tool, in metrics and traces
+    keeps_id: ClassVar[bool] = False  # a stored copy has the same id: other items name it
 
     id: str
     output: str | UnsetType | None = UNSET  # the text that the model read
@@ -42,6 +43,11 @@ class HostedItem(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 
     @property
     def is_failed(self) -> bool:
+        return False
+
+    @property
+    def is_silent(self) -> bool:
+        """Tells whether the model never reads the item itself."""
         return False
 
     @property

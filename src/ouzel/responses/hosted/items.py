@@ -1,19 +1,20 @@
 """Lists all items of tools that this server runs; each kind has its own file in this folder."""
 
-from typing import get_args
-
 import msgspec
 
 from ouzel.responses.event_base import ResponseEvent
-from ouzel.responses.hosted import web_search
+from ouzel.responses.hosted import mcp, web_search
+from ouzel.responses.hosted.mcp import (
+    McpApprovalRequest,
+    McpApprovalResponse,
+    McpCall,
+    McpListTools,
+)
 from ouzel.responses.hosted.web_search import WebSearchCall
 
-AnyHostedItem = WebSearchCall
+AnyHostedItem = McpListTools | McpCall | McpApprovalRequest | McpApprovalResponse | WebSearchCall
 
-EVENTS: tuple[type[ResponseEvent], ...] = web_search.EVENTS
-TYPES = frozenset(
-    str(kind.__struct_config__.tag) for kind in get_args(AnyHostedItem) or (AnyHostedItem,)
-)
+EVENTS: tuple[type[ResponseEvent], ...] = (*mcp.EVENTS, *web_search.EVENTS)
 
 
 def read_hosted_item(fields: dict[str, object]) -> AnyHostedItem | None:
@@ -22,6 +23,7 @@ def read_hosted_item(fields: dict[str, object]) -> AnyHostedItem | None:
     Clients send back items of this server and of others, which may lack fields: None for these.
     """
     try:
-        return msgspec.convert(fields, AnyHostedItem)
+        item: AnyHostedItem = msgspec.convert(fields, AnyHostedItem)
+        return item
     except msgspec.ValidationError:
         return None

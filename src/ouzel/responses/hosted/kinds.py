@@ -101,7 +101,11 @@ class HostedKind(Protocol):
         ...
 
     def show(self, entry: JsonObject) -> JsonObject:
-        """Returns the entry without secrets; the response repeats it so, and the store keeps it."""
+        """Returns the entry without secrets, as the response object repeats it."""
+        ...
+
+    def keep(self, entry: JsonObject) -> JsonObject:
+        """Returns the entry without secrets, as it is stored for a later run of the request."""
         ...
 
     async def open(self, entry: JsonObject, path: str, context: OpeningContext) -> HostedTool:
@@ -131,6 +135,11 @@ class HostedKinds:
         """Returns an entry of `tools` without secrets; other tools are returned unchanged."""
         kind = self.find(entry.get("type"))
         return entry if kind is None else kind.show(entry)
+
+    def keep(self, entry: JsonObject) -> JsonObject:
+        """Returns an entry of `tools` as it is stored; other tools are returned unchanged."""
+        kind = self.find(entry.get("type"))
+        return entry if kind is None else kind.keep(entry)
 
 
 NO_HOSTED_KINDS = HostedKinds()

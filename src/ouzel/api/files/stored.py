@@ -1,0 +1,154 @@
+"""Uploads, lists, returns and deletes files. A client finds only its own key's."""
+
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
+from ouzel.api.files.objects import PURPOSES, DeletedFile, FileList, FileObject
+from ouzel.api.files.upload import Uploads
+from ouzel.api.http.exchange import get_exchange
+from ouzel.api.http.query import Query
+from ouzel.api.http.send import json_response
+from ouzel.errors import InvalidRequest
+from ouzel.store.base import Store
+from ouzel.store.errors import FileNotFound
+from ouzel.store.files.records import StoredFile
+from ouzel.store.records import PageRequest
+
+_MOST_LISTED = 10_000
+_PAGE = (
+    QueryField("purpose", {"type": "string"}, "Lists only files with this purpose."),
+    QueryField(
+        "limit",
+        {"type": "integer", "minimum": 1, "maximum": _MOST_LISTED},
+        f"Files in a page. Default: {_MOST_LISTED}.",
+    ),
+    QueryField("order", {"enum": ["asc", "desc"]}, "The order by age. Default: desc."),
+    QueryField("after", {"type": "string"}, "The id of the file before the page."),
+)
+_FORM = {
+    "type": "object",
+    "required": ["file", "purpose"],
+    "properties": {
+        "file": {"type": "string", "format": "binary"},
+        "purpose": {"enum": list(PURPOSES)},
+        "expires_after[anchor]": {"enum": ["created_at"]},
+        "expires_after[seconds]": {"type": "integer", "minimum": 3600, "maximum": 2592000},
+    },
+}
+
+
+class FileEndpoints:
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._shared = catalogue.shared
+
+    async def upload(self, request: Request) -> Response:
+        shared = self._shared
+        if shared.store is None:
+            raise InvalidRequest("a file cannot be uploaded: this server stores nothing")
+        uploads = Uploads(shared.store, shared.limits, shared.max_file_bytes, shared.bodies)
+        key_id = get_exchange(request.scope).key_id
+        return json_response(await uploads.receive(request.scope, request.receive, key_id))
+
+    async def list(self, request: Request) -> Response:
+        query = Query(request.query_params, "purpose", "limit", "order", "after")
+        page = PageRequest(
+            limit=query.integer("limit", _MOST_LISTED, lowest=1, highest=_MOST_LISTED),
+            is_ascending=query.choice("order", "desc", ("asc", "desc")) == "asc",
+            after=query.text("after"),
+        )
+        if self._shared.store is None:
+            return json_response(FileList(data=[], first_id=None, last_id=None, has_more=False))
+        key_id = get_exchange(request.scope).key_id
+        found = await self._shared.store.files.page(key_id, query.text("purpose"), page)
+        return json_response(FileList.of(found))
+
+    async def retrieve(self, request: Request) -> Response:
+        return json_response(FileObject.of(await self._find(request)))
+
+    async def content(self, request: Request) -> Response:
+        file = await self._find(request)
+        key_id = get_exchange(request.scope).key_id
+        return StreamingResponse(
+            self._store(request).files.read(file.id, key_id),
+            media_type="application/octet-stream",
+            headers={
+                "content-length": str(file.size_bytes),
+                "content-disposition": f"attachment; filename*=UTF-8''{quote(file.filename)}",
+                "x-content-type-options": "nosniff",
+            },
+        )
+
+    async def delete(self, request: Request) -> Response:
+        file_id = _id(request)
+        if not await self._store(request).files.delete(file_id, get_exchange(request.scope).key_id):
+            raise FileNotFound(file_id)
+        return json_response(DeletedFile(file_id))
+
+    async def _find(self, request: Request) -> StoredFile:
+        file = await self._store(request).files.get(
+            _id(request), get_exchange(request.scope).key_id
+        )
+        if file is None:
+            raise FileNotFound(_id(request))
+        return file
+
+    def _store(self, request: Request) -> Store:
+        if self._shared.store is None:
+            raise FileNotFound(_id(request))
+        return self._shared.store
+
+
+def _id(request: Request) -> str:
+    file_id = request.path_params["file_id"]
+    assert isinstance(file_id, str)
+    return file_id
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/files",
+        prefixes=PREFIXES,
+        summary="Uploads a file, as multipart/form-data.",
+        overall=lambda catalogue: FileEndpoints(catalogue).upload,
+        form=_FORM,
+        answers=(FileObject,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/files",
+        prefixes=PREFIXES,
+        summary="Lists the files.",
+        overall=lambda catalogue: FileEndpoints(catalogue).list,
+        query=_PAGE,
+        answers=(FileList,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/files/{file_id}",
+        prefixes=PREFIXES,
+        summary="Describes a file.",
+        overall=lambda catalogue: FileEndpoints(catalogue).retrieve,
+        answers=(FileObject,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/files/{file_id}/content",
+        prefixes=PREFIXES,
+        summary="Returns the content of a file.",
+        overall=lambda catalogue: FileEndpoints(catalogue).content,
+        media_type="application/octet-stream",
+    ),
+    Operation(
+        method="delete",
+        path="/v1/files/{file_id}",
+        prefixes=PREFIXES,
+        summary="Deletes a file.",
+        overall=lambda catalogue: FileEndpoints(catalogue).delete,
+        answers=(DeletedFile,),
+    ),
+)

@@ -1,0 +1,171 @@
+"""Implements stored files on SQLite or Postgres; `base.py` describes each method."""
+
+from collections.abc import AsyncGenerator
+from typing import Any  # rows of SQLAlchemy
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, or_, select, update
+
+from ouzel.store.database import Database
+from ouzel.store.errors import FileNotFound, FilesFull
+from ouzel.store.files.records import FilePage, NewFile, StoredFile
+from ouzel.store.files.tables import file_pieces, files
+from ouzel.store.records import PageRequest
+from ouzel.store.tables import unix_now
+
+_MAX_SWEPT = 20  # files per transaction, so that other transactions run in between
+_BROKEN_S = 3600.0  # an upload without a new piece for so long has broken off
+_COLUMNS = [files.c[name] for name in StoredFile.__struct_fields__]
+_ADD_PIECE = insert(file_pieces)
+_is_visible = files.c.is_complete & or_(
+    files.c.expires_at.is_(None), files.c.expires_at > unix_now()
+)
+
+
+class SqlFiles:
+    def __init__(self, database: Database, max_bytes: int) -> None:
+        """`max_bytes` limits all files together."""
+        self._database = database
+        self._max_bytes = max_bytes
+
+    async def begin(self, new: NewFile) -> None:
+        await self._database.write(_begin, new)
+
+    async def add_piece(self, file_id: str, number: int, data: bytes) -> None:
+        await self._database.write(_add_piece, file_id, number, data, self._max_bytes)
+
+    async def finish(
+        self, file_id: str, purpose: str, expires_after_s: float | None = None
+    ) -> StoredFile:
+        return await self._database.write(_finish, file_id, purpose, expires_after_s)
+
+    async def drop(self, file_id: str) -> None:
+        await self._database.delete(_drop, [file_id])
+
+    async def get(self, file_id: str, key_id: str | None) -> StoredFile | None:
+        return await self._database.read(_get, file_id, key_id)
+
+    async def page(self, key_id: str | None, purpose: str | None, page: PageRequest) -> FilePage:
+        return await self._database.read(_page, key_id, purpose, page)
+
+    async def read(self, file_id: str, key_id: str | None) -> AsyncGenerator[bytes, None]:
+        number, is_last = 0, False
+        while not is_last:
+            data, is_last = await self._database.read(_read_piece, file_id, key_id, number)
+            if data:
+                yield data
+            number += 1
+
+    async def delete(self, file_id: str, key_id: str | None) -> bool:
+        return await self._database.delete(_delete, file_id, key_id)
+
+    async def sweep(self) -> int:
+        return await self._database.delete(_sweep)
+
+
+def _belongs_to_key(key_id: str | None) -> ColumnElement[bool]:
+    return files.c.key_id.is_not_distinct_from(key_id)
+
+
+def _begin(connection: Connection, new: NewFile) -> None:
+    connection.execute(
+        insert(files).values(
+            id=new.id,
+            key_id=new.key_id,
+            filename=new.filename,
+            purpose="",
+            size_bytes=0,
+            is_complete=False,
+            created_at=unix_now(),
+            touched_at=unix_now(),
+        )
+    )
+
+
+def _add_piece(
+    connection: Connection, file_id: str, number: int, data: bytes, max_bytes: int
+) -> None:
+    held = select(func.coalesce(func.sum(files.c.size_bytes), 0))
+    if int(connection.execute(held).scalar_one()) + len(data) > max_bytes:
+        raise FilesFull(max_bytes)
+    changed = (
+        update(files)
+        .where(files.c.id == file_id, files.c.is_complete.is_(False))
+        .values(size_bytes=files.c.size_bytes + len(data), touched_at=unix_now())
+    )
+    if not connection.execute(changed).rowcount:
+        raise FileNotFound(file_id)
+    connection.execute(_ADD_PIECE, {"file_id": file_id, "number": number, "data": data})
+
+
+def _finish(
+    connection: Connection, file_id: str, purpose: str, expires_after_s: float | None
+) -> StoredFile:
+    expires_at = None if expires_after_s is None else unix_now() + expires_after_s
+    values = {"is_complete": True, "purpose": purpose, "expires_at": expires_at}
+    changed = update(files).where(files.c.id == file_id).values(values)
+    row = connection.execute(changed.returning(*_COLUMNS)).one_or_none()
+    if row is None:
+        raise FileNotFound(file_id)
+    return _read(row)
+
+
+def _get(connection: Connection, file_id: str, key_id: str | None) -> StoredFile | None:
+    query = select(*_COLUMNS).where(files.c.id == file_id, _belongs_to_key(key_id), _is_visible)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _read(row)
+
+
+def _read(row: Row[Any]) -> StoredFile:
+    return StoredFile(**row._asdict())
+
+
+def _page(
+    connection: Connection, key_id: str | None, purpose: str | None, page: PageRequest
+) -> FilePage:
+    query = select(*_COLUMNS).where(_belongs_to_key(key_id), _is_visible)
+    if purpose is not None:
+        query = query.where(files.c.purpose == purpose)
+    if page.after is not None:
+        own = select(files.c.number).where(files.c.id == page.after, _belongs_to_key(key_id))
+        number = connection.execute(own).scalar_one_or_none()
+        if number is None:
+            raise FileNotFound(page.after, param="after")
+        is_behind = files.c.number > number if page.is_ascending else files.c.number < number
+        query = query.where(is_behind)
+    order = files.c.number.asc() if page.is_ascending else files.c.number.desc()
+    rows = connection.execute(query.order_by(order).limit(page.limit + 1)).all()
+    return FilePage(tuple(map(_read, rows[: page.limit])), len(rows) > page.limit)
+
+
+def _read_piece(
+    connection: Connection, file_id: str, key_id: str | None, number: int
+) -> tuple[bytes, bool]:
+    """Returns a piece, and whether it is the last one."""
+    if _get(connection, file_id, key_id) is None:
+        raise FileNotFound(file_id)
+    query = select(file_pieces.c.data).where(
+        file_pieces.c.file_id == file_id, file_pieces.c.number.in_((number, number + 1))
+    )
+    found = connection.execute(query.order_by(file_pieces.c.number)).scalars().all()
+    return (bytes(found[0]) if found else b""), len(found) < 2
+
+
+def _delete(connection: Connection, file_id: str, key_id: str | None) -> bool:
+    if _get(connection, file_id, key_id) is None:
+        return False
+    _drop(connection, [file_id])
+    return True
+
+
+def _drop(connection: Connection, ids: list[str]) -> None:
+    connection.execute(delete(file_pieces).where(file_pieces.c.file_id.in_(ids)))
+    connection.execute(delete(files).where(files.c.id.in_(ids)))
+
+
+def _sweep(connection: Connection) -> int:
+    is_broken = files.c.is_complete.is_(False) & (files.c.touched_at < unix_now() - _BROKEN_S)
+    is_due = or_(files.c.expires_at <= unix_now(), is_broken)
+    ids = list(connection.execute(select(files.c.id).where(is_due).limit(_MAX_SWEPT)).scalars())
+    if ids:
+        _drop(connection, ids)
+    return len(ids)

@@ -1,0 +1,40 @@
+"""Defines the tables of files: their records, and their contents in pieces."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+)
+
+from ouzel.store.tables import Name, metadata
+
+files = Table(
+    "files",
+    metadata,
+    # Counts the files in the order of their uploads. SQLite counts only in INTEGER columns.
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("id", Name, nullable=False, unique=True),
+    Column("key_id", Name),
+    Column("filename", Name, nullable=False),
+    Column("purpose", String(32), nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),  # sum over the stored pieces
+    Column("is_complete", Boolean, nullable=False),
+    Column("created_at", Float(53), nullable=False),
+    Column("expires_at", Float(53)),
+    Column("touched_at", Float(53), nullable=False),  # the time of the newest piece
+    Index("files_by_key", "key_id", "number"),
+)
+
+file_pieces = Table(
+    "file_pieces",
+    metadata,
+    Column("file_id", Name, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+)
