@@ -99,7 +99,7 @@ class SharedServices:
 
     async def close(self) -> None:
         await self.runs.close()
-        await self.chats.close()
+        await self.chats.settle()
         self.threads.close()
         self.tokenizing.close()
 
