@@ -6,7 +6,7 @@ from typing import Any  # contents of messages
 
 from ouzel.hosted_tools.mcp.records import McpResult, McpTool
 
-# the names that MCP recommends, and those with a path or a prefix that other servers use
+# MCP recommends fewer characters; other servers have names with a path or a prefix
 _NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
 _MAX_DESCRIPTION = 10_000  # characters
 _MAX_SCHEMA = 100_000  # characters of JSON

@@ -16,7 +16,7 @@ import httpx2
 from ouzel.hosted_tools.mcp.faults import Faults
 from ouzel.outbound.http_transport import AnswerTooLong
 
-_MAX_RESUMPTIONS = 10  # in one session
+_MAX_RESUMPTIONS = 10  # limit for one session
 _DELETE_TIMEOUT_S = 2.0
 _NO_STREAM = 405
 _FAILED = 502

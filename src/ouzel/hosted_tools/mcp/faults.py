@@ -28,7 +28,7 @@ _MADE_UP = {
 class Faults:
     """The newest faults of one connection, as they are seen below the library."""
 
-    status: int | None = None  # of the newest answer, unless it was a success
+    status: int | None = None  # the newest answer had it, and was no success
     text: str | None = None  # a predicate, whose subject is the server
     detail: str | None = None  # may have addresses
 

@@ -25,7 +25,7 @@ _MAX_MESSAGES = 50_000  # then the connection ends
 
 
 class NeededMessages:
-    """A stream of messages without those that the session does not need."""
+    """The received messages, without the messages that the session does not need."""
 
     def __init__(self, stream: "ReadStream[Item]", faults: Faults) -> None:
         self._stream = stream

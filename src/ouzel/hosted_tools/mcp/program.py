@@ -1,4 +1,4 @@
-"""Talks with an MCP server that runs as a program, over its standard input and output.
+"""Runs an MCP server as a program and exchanges messages over its standard input and output.
 
 The library's own way of doing so has no limit for the length of a message. The program gets one
 end of a pair of sockets as its input and output. It has a process group of its own, which is killed
