@@ -18,6 +18,7 @@ from ouzel.config import LimitsConfig
 from ouzel.engine_client import EngineClient
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
+from ouzel.serve.prompt_files import open_prompts
 from ouzel.store.sql_store import open_store
 from tests.api.server_setup import ServerSetup
 
@@ -121,6 +122,7 @@ class RunningServer:
             store,
             response_dialect(setup.config.profile),
             hosted=setup.hosted,
+            prompts=open_prompts(setup.config.prompts),
             max_file_bytes=setup.max_file_bytes,
         )
         app = build_app(ModelChanges(self.catalogue, host, setup.puller))

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from starlette.routing import BaseRoute
 
-from ouzel.api.anthropic import count_tokens, messages
+from ouzel.api.anthropic import count_tokens, message_batches, messages
 from ouzel.api.anthropic import models as anthropic_models
+from ouzel.api.batches import endpoints as batches
 from ouzel.api.cohere import embed as cohere_embed
 from ouzel.api.conversations import items as conversation_items
 from ouzel.api.conversations import stored as conversations
@@ -44,7 +45,7 @@ from ouzel.api.ovms import completions as ovms_completions
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms import vectors as ovms_vectors
 from ouzel.api.ranking import rerank, score
-from ouzel.api.responses import compact, count, create, retrieve
+from ouzel.api.responses import compact, count, create, prompts, retrieve
 from ouzel.api.responses import stored as responses
 from ouzel.api.responses.socket import endpoint as socket
 from ouzel.api.site import playground
@@ -66,9 +67,11 @@ OPERATIONS: tuple[Operation, ...] = (
     *responses.OPERATIONS,
     *count.OPERATIONS,
     *compact.OPERATIONS,
+    *prompts.OPERATIONS,
     *conversations.OPERATIONS,
     *conversation_items.OPERATIONS,
     *files.OPERATIONS,
+    *batches.OPERATIONS,
     *embeddings.OPERATIONS,
     *pooling.OPERATIONS,
     *rerank.OPERATIONS,
@@ -92,6 +95,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *ping.OPERATIONS,
     *messages.OPERATIONS,
     *count_tokens.OPERATIONS,
+    *message_batches.OPERATIONS,
     *anthropic_models.OPERATIONS,
     *ovms_chat.OPERATIONS,
     *ovms_completions.OPERATIONS,

@@ -12,8 +12,10 @@ from ouzel.types.step_output import RequestTiming
 class SuccessiveGenerations:
     """Has the facts of a `Generation` for logs and usage, over all its turns."""
 
-    def __init__(self, first: Generation) -> None:
-        self.turns = [first]
+    def __init__(self, first: Generation, *, runs_first: bool) -> None:
+        """Without `runs_first`, calls come before the first turn, and `first` is only a draft."""
+        self._first = first
+        self.turns = [first] if runs_first else []
         self.model_name = first.model_name
         self.accepted: asyncio.Event = first.accepted
         self.can_tell_of_dropped: Callable[[], bool] = lambda: False
@@ -27,21 +29,21 @@ class SuccessiveGenerations:
 
     @property
     def request(self) -> GenerationRequest:
-        """Returns the request of the first turn."""
-        return self.turns[0].request
+        """Returns the request of the first turn, or of the draft."""
+        return self._first.request
 
     @property
     def dropped_formats(self) -> tuple[str, ...]:
-        return self.turns[0].dropped_formats
+        return self._first.dropped_formats
 
     @property
     def timing(self) -> RequestTiming | None:
         """Returns the times of the first turn."""
-        return self.turns[0].timing
+        return self._first.timing
 
     @property
     def ttft_s(self) -> float | None:
-        return self.turns[0].ttft_s
+        return self.turns[0].ttft_s if self.turns else None
 
     @property
     def finish_reasons(self) -> list[str]:

@@ -10,20 +10,23 @@ from ouzel.wire.validation_errors import show_value
 logger = logging.getLogger(__name__)
 
 Shown = Literal["message.output_text.logprobs", "reasoning.encrypted_content"]
+# Parts of items of tools; each tool reads its own names.
+ShownByTools = Literal["web_search_call.action.sources"]
 AlwaysShown = Literal["message.input_image.image_url"]
 # Outputs of tools that this server does not run; agents ask every server for these.
 NeverPresent = Literal[
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
     "file_search_call.results",
-    "web_search_call.action.sources",
     "web_search_call.results",
 ]
-Includable = Shown | AlwaysShown | NeverPresent
+Includable = Shown | ShownByTools | AlwaysShown | NeverPresent
 
 LOGPROBS: Shown = "message.output_text.logprobs"
 ENCRYPTED_REASONING: Shown = "reasoning.encrypted_content"
-INCLUDABLE: tuple[str, ...] = (*get_args(Shown), *get_args(AlwaysShown), *get_args(NeverPresent))
+INCLUDABLE: tuple[str, ...] = tuple(
+    name for names in (Shown, ShownByTools, AlwaysShown, NeverPresent) for name in get_args(names)
+)
 
 
 def check_includable(name: str, path: str) -> None:

@@ -7,6 +7,7 @@ from msgspec import Meta
 from ouzel.responses.includable import ENCRYPTED_REASONING, LOGPROBS, Includable
 from ouzel.responses.items.input_schema import Input
 from ouzel.responses.items.listed_tools import ListedTools
+from ouzel.responses.templates.reference import PromptReference
 from ouzel.responses.text_format import TextFormat
 from ouzel.wire.chat_prompt import (
     AddGenerationPrompt,
@@ -115,6 +116,7 @@ class ResponsesRequest(GenerationFields, kw_only=True):
     instructions: Annotated[str | None, Meta(description="A system message before the input.")] = (
         None
     )
+    prompt: PromptReference | None = None
     max_output_tokens: (
         Annotated[
             int,
@@ -135,8 +137,9 @@ class ResponsesRequest(GenerationFields, kw_only=True):
         list[Includable] | None,
         Meta(
             description="Optional parts of the response: message.output_text.logprobs, "
-            "reasoning.encrypted_content. The other names of OpenAI are accepted: image URLs are "
-            "always shown, and the rest belongs to tools that this server does not have."
+            "reasoning.encrypted_content, web_search_call.action.sources. The other names of "
+            "OpenAI are accepted: image URLs are always shown, and the rest belongs to tools that "
+            "this server does not have."
         ),
     ] = None
     logprobs: Annotated[
@@ -179,7 +182,8 @@ class ResponsesRequest(GenerationFields, kw_only=True):
             Meta(
                 ge=1,
                 lt=2**31,
-                description="Limits the calls of hosted tools; this server has no hosted tools.",
+                description="Limits the calls of tools that this server runs; further calls are "
+                "dropped.",
             ),
         ]
         | None

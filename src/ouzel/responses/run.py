@@ -91,7 +91,10 @@ class Run:
             self._builder.restore(begun)
         self._loop: ToolLoop | None = None
         if prepared.hosted is not None and prepared.next_turn is not None:
-            self.generation = SuccessiveGenerations(generation)
+            has_calls = bool(prepared.hosted.first_calls)
+            self.generation = SuccessiveGenerations(
+                generation, runs_first=begun is None and not has_calls
+            )
             self._loop = ToolLoop(
                 prepared,
                 prepared.hosted,

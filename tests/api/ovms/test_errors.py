@@ -86,7 +86,7 @@ def test_a_number_that_is_none_is_named(ovms: httpx.Client) -> None:
         ("GET", "/nowhere", 400, "Invalid request URL"),
         ("POST", "/v3/chat/completion", 400, "Invalid request URL"),
         ("POST", "/v1/config/store", 400, "Invalid request URL"),
-        ("GET", PATH, 406, "Unsupported method"),
+        ("PUT", PATH, 406, "Unsupported method"),
         ("PUT", "/v3/models", 406, "Unsupported method"),
         ("GET", "/v3/models/nobody", 404, "Model not found"),
         ("GET", "/v3/v1/models/nobody", 404, "Model not found"),
@@ -144,4 +144,4 @@ def test_a_failure_within_a_stream_is_an_event(ovms: httpx.Client) -> None:
 def test_the_default_profile_has_the_errors_of_openai(http: httpx.Client) -> None:
     assert read_error(http.post(PATH, content="{"))["type"] == "invalid_request_error"
     assert http.get("/nowhere").status_code == 404
-    assert http.get(PATH).status_code == 405
+    assert http.put(PATH).status_code == 405

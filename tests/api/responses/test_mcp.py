@@ -64,8 +64,8 @@ def tool(url: str, **fields: object) -> Json:
     }
 
 
-def create(http: httpx.Client, text: object, **fields: object) -> dict[str, Any]:
-    answer = http.post("/v1/responses", json={"input": text, **fields})
+def create(http: httpx.Client, input: object, **fields: object) -> dict[str, Any]:
+    answer = http.post("/v1/responses", json={"input": input, **fields})
     assert answer.status_code == 200, answer.text
     strict_response(answer.text)
     response: dict[str, Any] = answer.json()
@@ -175,6 +175,20 @@ def test_a_call_waits_for_its_approval(
     assert isinstance(call, McpCall)
     assert (call.approval_request_id, call.output) == (request.id, "the sum is 5")
     assert "the sum is 5" in second.output_text
+
+
+def test_the_usage_counts_only_turns_that_ran(http: httpx.Client, url: str) -> None:
+    entry = tool(url, require_approval="always")
+    first = create(http, ADD, tools=[entry])
+    approval = {
+        "type": "mcp_approval_response",
+        "approval_request_id": first["output"][1]["id"],
+        "approve": True,
+    }
+    body = {"input": [approval], "tools": [entry], "previous_response_id": first["id"]}
+    counted = http.post("/v1/responses/input_tokens", json=body).json()["input_tokens"]
+    second = create(http, **body)
+    assert counted < second["usage"]["input_tokens"] < 2 * counted
 
 
 def test_an_approved_call_does_not_run_again(http: httpx.Client, url: str) -> None:

@@ -17,6 +17,7 @@ from ouzel.pooling import Task
 from ouzel.responses.dialect import OPENAI, ResponseDialect
 from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
 from ouzel.responses.preparer import Preparer
+from ouzel.responses.templates.library import NO_PROMPTS, PromptLibrary
 from ouzel.store.base import Store
 
 
@@ -32,11 +33,13 @@ class Catalogue:
         dialect: ResponseDialect = OPENAI,
         *,
         hosted: HostedKinds = NO_HOSTED_KINDS,
+        prompts: PromptLibrary = NO_PROMPTS,
         max_file_bytes: int = StoreConfig().max_file_bytes,
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
-        `hosted` are tools that the server runs. `max_file_bytes` limits an uploaded file.
+        `hosted` are tools that the server runs, `prompts` are templates of responses, and
+        `max_file_bytes` limits an uploaded file.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -55,6 +58,7 @@ class Catalogue:
             self._preparers,
             dialect=dialect,
             hosted=hosted,
+            prompts=prompts,
             max_file_bytes=max_file_bytes,
         )
         for model in models:

@@ -22,6 +22,7 @@ from ouzel.responses.dialect import ResponseDialect
 from ouzel.responses.hosted.kinds import HostedKinds
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.runs import Runs
+from ouzel.responses.templates.library import PromptLibrary
 from ouzel.store.base import Store
 from ouzel.worker_threads import PreparationThreads, WorkerThreads
 
@@ -49,6 +50,7 @@ class SharedServices:
     responses: HttpResponses
     dialect: ResponseDialect  # dialect of the Responses API
     hosted: HostedKinds  # tools that the server runs
+    prompts: PromptLibrary  # templates of responses
     max_file_bytes: int  # limit of an uploaded file
 
     @classmethod
@@ -61,6 +63,7 @@ class SharedServices:
         *,
         dialect: ResponseDialect,
         hosted: HostedKinds,
+        prompts: PromptLibrary,
         max_file_bytes: int,
     ) -> "SharedServices":
         return cls(
@@ -79,6 +82,7 @@ class SharedServices:
             responses=HttpResponses(),
             dialect=dialect,
             hosted=hosted,
+            prompts=prompts,
             max_file_bytes=max_file_bytes,
         )
 
@@ -95,7 +99,7 @@ class SharedServices:
 
     async def close(self) -> None:
         await self.runs.close()
-        await self.chats.close()
+        await self.chats.settle()
         self.threads.close()
         self.tokenizing.close()
 
@@ -134,6 +138,7 @@ class Services:
                 metrics=metrics,
                 dialect=shared.dialect,
                 hosted=shared.hosted,
+                prompts=shared.prompts,
             ),
         )
 

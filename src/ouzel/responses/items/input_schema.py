@@ -77,6 +77,14 @@ _MESSAGE = {
 _NAME: dict[str, object] = {"type": "string", "minLength": 1}
 _NAMESPACE = {"type": ["string", "null"]}
 _OUTPUT = {"anyOf": [_STRING, _OUTPUT_PARTS]}
+_HOSTED = {
+    "type": "object",
+    "required": ["type"],
+    "properties": {
+        "type": {"enum": ["mcp_approval_request", "mcp_call", "mcp_list_tools", "web_search_call"]}
+    },
+    "description": "An item of an earlier response, sent back as it came.",
+}
 _ITEMS = [
     _MESSAGE,
     _object(
@@ -108,6 +116,14 @@ _ITEMS = [
         ),
         encrypted_content=_or_null(_STRING),
     ),
+    _object(
+        "mcp_approval_response",
+        ("approval_request_id", "approve"),
+        approval_request_id=_NAME,
+        approve={"type": "boolean"},
+        reason=_or_null(_STRING),
+    ),
+    _HOSTED,
     _object("compaction", ("encrypted_content",), encrypted_content=_NAME),
     _object("item_reference", ("id",), id=_NAME),
 ]
