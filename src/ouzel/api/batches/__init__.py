@@ -1,0 +1,1 @@
+"""Serves batches, and answers their lines with the endpoints of this server."""
