@@ -1,4 +1,4 @@
-"""The part of docs/reference/conformance.md about stored responses, conversations and chats."""
+"""Writes the part of conformance.md about stored responses, conversations and chats."""
 
 import httpx
 
