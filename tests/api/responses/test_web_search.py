@@ -95,7 +95,16 @@ def test_domains_and_size_limit_what_the_model_reads(http: httpx.Client, web: We
     search, _ = create(http, SEARCH, tool)
     assert [source["title"] for source in search["sources"]] == ["Seals"]
     opened, _ = create(http, write_call("open_page", {"url": web.url("/otters")}), tool)
-    assert (opened["status"], opened["output"]) == ("failed", "the URL must be of example.org")
+    assert opened["status"] == "failed"
+    assert opened["output"].startswith("the URL must be of a domain of example.org, given")
+
+
+def test_blocked_domains_are_neither_found_nor_opened(http: httpx.Client, web: Web) -> None:
+    tool: Json = {"type": "web_search", "filters": {"blocked_domains": ["127.0.0.1"]}}
+    search, _ = create(http, SEARCH, tool)
+    assert [source["title"] for source in search["sources"]] == ["Seals"]
+    opened, _ = create(http, write_call("open_page", {"url": web.url("/otters")}), tool)
+    assert opened["status"] == "failed"
 
 
 @pytest.mark.parametrize("arguments", [{}, {"query": ""}, {"query": 5}, {"url": "x"}])
@@ -111,6 +120,9 @@ def test_the_model_reads_a_fault_of_its_arguments(http: httpx.Client, arguments:
         ({"search_context_size": "huge"}, "tools[0].search_context_size"),
         ({"user_location": {"country": "Germany"}}, "tools[0].user_location.country"),
         ({"filters": {"allowed_domains": "x"}}, "tools[0].filters.allowed_domains"),
+        ({"filters": {"allowed_domains": ["a b"]}}, "tools[0].filters.allowed_domains[0]"),
+        ({"filters": {"blocked_domains": ["a.org", ""]}}, "tools[0].filters.blocked_domains[1]"),
+        ({"filters": {"blocked_domains": ["a.org"] * 101}}, "tools[0].filters.blocked_domains"),
     ],
 )
 def test_a_wrong_entry_is_refused(http: httpx.Client, fields: Json, field: str) -> None:

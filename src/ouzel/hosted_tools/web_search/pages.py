@@ -17,6 +17,7 @@ import msgspec
 from ouzel.config.media_hosts import AllowedHosts
 from ouzel.errors import InvalidRequest
 from ouzel.extras import install_hint
+from ouzel.hosted_tools.web_search.domains import EVERY_DOMAIN, Domains
 from ouzel.hosted_tools.web_search.readable_job import ReadableText
 from ouzel.hosted_tools.web_search.records import WebError, WebPage
 from ouzel.limited_process import JobEnded, LimitedProcess, Limits
@@ -60,8 +61,8 @@ class Pages:
     def close(self) -> None:
         self._process.close()
 
-    async def fetch(self, url: str) -> WebPage:
-        """Fetches a page and returns its readable text. Raises WebError."""
+    async def fetch(self, url: str, domains: Domains = EVERY_DOMAIN) -> WebPage:
+        """Fetches a page of the domains and returns its readable text. Raises WebError."""
         import httpx2  # noqa: PLC0415  slow, and only few requests need it
 
         from ouzel.outbound.http_transport import CheckedTransport  # noqa: PLC0415
@@ -76,16 +77,20 @@ class Pages:
                     transport=transport, timeout=self._timeout_s, headers=_HEADERS, trust_env=False
                 ) as client,
             ):
-                answer, url = await self._get(client, url)
+                answer, url = await self._get(client, url, domains)
         except TimeoutError:
             raise WebError(f"the page did not come within {self._timeout_s:g} seconds") from None
         except httpx2.TransportError as error:
             raise WebError(f"the page cannot be fetched: {error}") from error
         return await self._read(answer, url)
 
-    async def _get(self, client: "httpx2.AsyncClient", url: str) -> "tuple[httpx2.Response, str]":
+    async def _get(
+        self, client: "httpx2.AsyncClient", url: str, domains: Domains
+    ) -> "tuple[httpx2.Response, str]":
         for _ in range(_MAX_REDIRECTS + 1):
             self._check(url)
+            if not domains.permit(url):
+                raise WebError(f"the URL must be {domains.describe()}, given {url[:300]!r}")
             if not await self._may_fetch(client, url):
                 raise WebError("the robots.txt of the site does not allow to fetch this page")
             answer = await client.get(url)

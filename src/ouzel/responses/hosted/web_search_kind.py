@@ -8,9 +8,10 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from ouzel.config.media_hosts import InvalidHost
 from ouzel.errors import InvalidRequest
+from ouzel.hosted_tools.web_search.domains import EVERY_DOMAIN, Domains, read_domain, read_domains
 from ouzel.hosted_tools.web_search.pages import Pages
-from ouzel.hosted_tools.web_search.providers import is_of_domain
 from ouzel.hosted_tools.web_search.records import (
     ContextSize,
     Query,
@@ -56,6 +57,7 @@ _TEXT: JsonObject = {"type": "string"}
 
 class WebFilters(msgspec.Struct, frozen=True):
     allowed_domains: Annotated[list[str], Meta(max_length=100)] | None = None
+    blocked_domains: Annotated[list[str], Meta(max_length=100)] | None = None
 
 
 class UserLocation(msgspec.Struct, frozen=True):
@@ -80,10 +82,13 @@ class WebSearchEntry(msgspec.Struct, frozen=True, kw_only=True):
     def size(self) -> ContextSize:
         return self.search_context_size or "medium"
 
-    @property
-    def domains(self) -> tuple[str, ...]:
-        listed = None if self.filters is None else self.filters.allowed_domains
-        return tuple(_bare_domain(domain) for domain in listed or ())
+    def read_domains(self, path: str) -> Domains:
+        """Returns the domains of the filters. Raises InvalidRequest."""
+        if self.filters is None:
+            return EVERY_DOMAIN
+        _check_domains(self.filters.allowed_domains, f"{path}.filters.allowed_domains")
+        _check_domains(self.filters.blocked_domains, f"{path}.filters.blocked_domains")
+        return read_domains(self.filters.allowed_domains or (), self.filters.blocked_domains or ())
 
 
 class WebSearchKind:
@@ -102,7 +107,7 @@ class WebSearchKind:
         self._pages = pages
 
     def check(self, entry: JsonObject, path: str) -> None:
-        decode_entry(entry, WebSearchEntry, path)
+        decode_entry(entry, WebSearchEntry, path).read_domains(path)
 
     def show(self, entry: JsonObject) -> JsonObject:
         return entry
@@ -133,6 +138,7 @@ class WebSearch:
         self._provider = provider
         self._pages = pages
         self._entry = entry
+        self._domains = entry.read_domains(path)
         self._shows_sources = shows_sources
         offered = [_offer_search(entry, path)]
         if pages is not None:
@@ -178,7 +184,7 @@ class WebSearch:
             text,
             _NUM_HITS[self._entry.size],
             country=None if location is None else location.country,
-            domains=self._entry.domains,
+            domains=self._domains,
         )
         hits = await self._provider.search(query)
         sources = [Source(number=next(numbers), title=hit.title, url=hit.url) for hit in hits]
@@ -191,9 +197,7 @@ class WebSearch:
 
     async def _fetch(self, url: str) -> WebPage:
         assert self._pages is not None
-        if self._entry.domains and not is_of_domain(url, self._entry.domains):
-            raise InvalidRequest(f"must be of {', '.join(self._entry.domains)}", field="the URL")
-        return await self._pages.fetch(url)
+        return await self._pages.fetch(url, self._domains)
 
 
 class _Arguments(msgspec.Struct, frozen=True):
@@ -245,10 +249,15 @@ def _find(text: str, pattern: str) -> str:
     return f"{len(found)} places:\n\n" + "\n\n…\n\n".join(places)
 
 
-def _bare_domain(domain: str) -> str:
-    """Returns a domain without a scheme, a path and `www.`, in lower case."""
-    bare = domain.lower().partition("://")[2] or domain.lower()
-    return bare.partition("/")[0].removeprefix("www.")
+def _check_domains(listed: list[str] | None, path: str) -> None:
+    for number, text in enumerate(listed or ()):
+        try:
+            read_domain(text)
+        except InvalidHost as error:
+            raise InvalidRequest(
+                f"must be a domain like example.org: {text[:100]!r} {error}",
+                field=f"{path}[{number}]",
+            ) from None
 
 
 def _offer_search(entry: WebSearchEntry, path: str) -> OfferedTool:
