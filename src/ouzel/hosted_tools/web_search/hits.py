@@ -17,7 +17,7 @@ def read_hits(
 ) -> list[SearchHit]:
     """Reads the list of an answer.
 
-    The names are those of the entries' fields; of the dates, the first that is present counts.
+    `snippet`, `dates` and `url` name fields of the entries; the first date that is present counts.
     Entries without a web address, outside the domains, or with an earlier address are left out.
     """
     hits: dict[str, SearchHit] = {}

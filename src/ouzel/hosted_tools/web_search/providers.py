@@ -11,7 +11,7 @@ from ouzel.hosted_tools.web_search.search_client import SearchClient
 
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
 TAVILY_URL = "https://api.tavily.com/search"
-_MAX_HITS = 20  # the most that Brave and Tavily return
+_MAX_HITS = 20  # limit of Brave and Tavily
 # Longer queries are refused by Brave.
 _MAX_CHARS = 400
 _MAX_WORDS = 50
