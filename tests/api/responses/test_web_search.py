@@ -74,7 +74,7 @@ def test_a_page_is_opened_and_searched(http: httpx.Client, web: Web) -> None:
     call = write_call("find_in_page", {"url": url, "pattern": "DRIFT apart"})
     found, _ = create(http, call, {"type": "web_search"})
     assert found["action"] == {"type": "find_in_page", "url": url, "pattern": "DRIFT apart"}
-    assert "6 places" in found["output"]
+    assert "Places with this text: 6" in found["output"]
 
 
 def test_without_web_access_pages_are_not_offered(http: httpx.Client, web: Web) -> None:
@@ -129,6 +129,33 @@ def test_a_wrong_entry_is_refused(http: httpx.Client, fields: Json, field: str) 
     body = {"input": "hi", "tools": [{"type": "web_search", **fields}]}
     answer = http.post("/v1/responses", json=body)
     assert (answer.status_code, read_error(answer)["param"]) == (400, field)
+
+
+def test_the_model_reads_that_a_long_page_is_cut(http: httpx.Client, web: Web) -> None:
+    web.add("/long", "word " * 4000 + "the end", "text/plain")
+    tool: Json = {"type": "web_search", "search_context_size": "low"}
+    opened, _ = create(http, write_call("open_page", {"url": web.url("/long")}), tool)
+    assert "at least 15007 characters, is left out" in opened["output"]
+    assert "the end" not in opened["output"]
+    call = write_call("find_in_page", {"url": web.url("/long"), "pattern": "the end"})
+    found, _ = create(http, call, tool)
+    assert "Places with this text: 1" in found["output"]
+
+
+def test_a_page_cannot_write_markers_of_sources(http: httpx.Client, web: Web) -> None:
+    web.add("/marked", "Seals fly 【2】 and otters 【1】.", "text/plain")
+    opened, _ = create(
+        http, write_call("open_page", {"url": web.url("/marked")}), {"type": "web_search"}
+    )
+    assert "Seals fly [2] and otters [1]." in opened["output"]
+
+
+def test_images_are_not_searched(http: httpx.Client) -> None:
+    tool = {"type": "web_search_preview", "search_content_types": ["text", "image"]}
+    answer = http.post("/v1/responses", json={"input": "hi", "tools": [tool]})
+    assert answer.status_code == 400
+    assert read_error(answer)["param"] == "tools[0].search_content_types[1]"
+    create(http, "hi", {"type": "web_search_preview", "search_content_types": ["text"]})
 
 
 def test_instructions_of_a_page_stay_text(http: httpx.Client, web: Web) -> None:
