@@ -33,7 +33,8 @@ def pages(web: Web) -> Iterator[Pages]:
 
 def provider(web: Web, name: str) -> SearchProvider:
     path = "" if name == "searxng" else f"/{name}"
-    return make_provider(name, web.url(path), "k3y", timeout_s=60.0)
+    key = "" if name == "searxng" else "k3y"
+    return make_provider(name, web.url(path), key, timeout_s=60.0)
 
 
 @pytest.mark.parametrize("name", ["searxng", "brave", "tavily"])
@@ -121,11 +122,19 @@ async def test_a_fault_of_an_engine_is_named(
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("searxng", "web_search_url"), ("brave", "web_search_key")]
+    ("name", "url", "key", "message"),
+    [
+        ("searxng", "", "", "web_search_url: is required"),
+        ("searxng", "http://x", "k", "web_search_key: must not be given"),
+        ("brave", "", "", "web_search_key: is required"),
+        ("tavily", "http://x", "", "web_search_key: is required"),
+        ("ddgs", "http://x", "", "web_search_url: must not be given"),
+        ("ddgs", "", "k", "web_search_key: must not be given"),
+    ],
 )
-def test_a_missing_option_is_named(name: str, message: str) -> None:
+def test_a_wrong_option_is_named(name: str, url: str, key: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        make_provider(name, "", "", timeout_s=1.0)
+        make_provider(name, url, key, timeout_s=1.0)
 
 
 @pytest.mark.parametrize("name", ["searxng", "brave", "tavily"])

@@ -5,16 +5,14 @@ Brave: https://api-dashboard.search.brave.com/app/documentation/web-search
 Tavily: https://docs.tavily.com/documentation/api-reference/endpoint/search
 """
 
+from ouzel.hosted_tools.web_search.ddgs_search import Ddgs
 from ouzel.hosted_tools.web_search.hits import read_hits
+from ouzel.hosted_tools.web_search.query_words import MAX_CHARS, add_sites, count_hits
 from ouzel.hosted_tools.web_search.records import Query, SearchHit, SearchProvider, WebError
 from ouzel.hosted_tools.web_search.search_client import SearchClient
 
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
 TAVILY_URL = "https://api.tavily.com/search"
-_MAX_HITS = 20  # limit of Brave and Tavily
-# Longer queries are refused by Brave.
-_MAX_CHARS = 400
-_MAX_WORDS = 50
 _BRAVE_COUNTRIES = (
     "AR AU AT BE BR CA CL CN DE DK ES FI FR GB HK ID IN IT JP KR MX MY NL NO NZ PH PL PT RU SA SE "
     "CH TR TW US ZA"
@@ -45,7 +43,7 @@ class Brave:
     async def search(self, query: Query) -> list[SearchHit]:
         params: dict[str, str | int] = {
             "q": add_sites(query),
-            "count": _count(query),
+            "count": count_hits(query),
             "result_filter": "web",
             "text_decorations": "false",
         }
@@ -64,7 +62,10 @@ class Tavily:
         self._key = key
 
     async def search(self, query: Query) -> list[SearchHit]:
-        body: dict[str, object] = {"query": query.text[:_MAX_CHARS], "max_results": _count(query)}
+        body: dict[str, object] = {
+            "query": query.text[:MAX_CHARS],
+            "max_results": count_hits(query),
+        }
         if query.domains.allowed:
             body["include_domains"] = list(query.domains.allowed)
         if query.domains.blocked:
@@ -75,7 +76,16 @@ class Tavily:
 
 
 def make_provider(name: str, url: str, key: str, *, timeout_s: float) -> SearchProvider:
-    """Makes the provider of the options. Raises ValueError if an option is missing."""
+    """Makes the provider of the options.
+
+    Raises ValueError if an option is missing, or has no effect.
+    """
+    if key and name in ("searxng", "ddgs"):
+        raise ValueError(f"web_search_key: must not be given for {name}, which has no keys")
+    if name == "ddgs":
+        if url:
+            raise ValueError("web_search_url: must not be given for ddgs, which has its own list")
+        return Ddgs(timeout_s=timeout_s)
     if name == "searxng":
         if not url:
             raise ValueError("web_search_url: is required for searxng")
@@ -85,23 +95,3 @@ def make_provider(name: str, url: str, key: str, *, timeout_s: float) -> SearchP
     if name == "brave":
         return Brave(key, url=url or BRAVE_URL, timeout_s=timeout_s)
     return Tavily(key, url=url or TAVILY_URL, timeout_s=timeout_s)
-
-
-def add_sites(query: Query) -> str:
-    """Adds the domains to the text, in the words that search engines share.
-
-    Domains that do not fit into a query are left out: the hits are filtered in any case.
-    """
-    text = " ".join(query.text.split()[:_MAX_WORDS])[:_MAX_CHARS]
-    sites = " OR ".join(f"site:{domain}" for domain in query.domains.allowed)
-    blocked = " ".join(f"-site:{domain}" for domain in query.domains.blocked)
-    for terms in (f"({sites})" if sites else "", blocked):
-        longer = f"{text} {terms}".strip()
-        if len(longer) <= _MAX_CHARS and len(longer.split()) <= _MAX_WORDS:
-            text = longer
-    return text
-
-
-def _count(query: Query) -> int:
-    """Returns the number of hits to ask for: more where some may be left out."""
-    return _MAX_HITS if query.domains else min(query.num_hits, _MAX_HITS)
