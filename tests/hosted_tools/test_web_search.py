@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from ouzel.config.media_hosts import read_media_hosts
+from ouzel.errors import InvalidRequest
 from ouzel.hosted_tools.web_search.domains import Domains, read_domains
 from ouzel.hosted_tools.web_search.pages import Pages
 from ouzel.hosted_tools.web_search.providers import make_provider
@@ -149,6 +150,13 @@ async def test_a_hit_with_a_broken_address_does_not_end_the_search(web: Web) -> 
     hit = {"title": "Otters", "url": web.url("/otters"), "content": "x"}
     web.add("/search", json.dumps({"results": [*broken, hit]}), "application/json")
     assert [hit.title for hit in await provider(web, "searxng").search(OTTERS)] == ["Otters"]
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "x", "127.0.0.1:8888", "http://", "http://u:p@x"])
+def test_an_address_that_is_no_web_address_is_named(url: str) -> None:
+    with pytest.raises(InvalidRequest, match="must") as caught:
+        make_provider("searxng", url, "", timeout_s=1.0)
+    assert caught.value.param == "web_search_url"
 
 
 @pytest.mark.parametrize(
