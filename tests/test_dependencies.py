@@ -20,6 +20,8 @@ FILES_OF_EXTRAS = {
     "hosted_tools/mcp/faults.py": "mcp",
     "hosted_tools/mcp/incoming.py": "mcp",
     "hosted_tools/mcp/program.py": "mcp",
+    "hosted_tools/web_search/ddgs_job.py": "ddgs",
+    "hosted_tools/web_search/pdf_text_job.py": "pdf",
     "hosted_tools/web_search/readable_job.py": "web",
 }
 # Packages that no dependency of this project names: jinja2 requires markupsafe, and only the

@@ -37,8 +37,8 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
         option("Most programs of --mcp-servers at the same time; each response has its own."),
     ] = 16
     web_search_provider: Annotated[
-        Literal["none", "searxng", "brave", "tavily"],
-        option("Search engine of the tool web_search; searxng is the default with an URL."),
+        Literal["none", "searxng", "brave", "tavily", "ddgs"],
+        option("Search engine of the tool web_search; searxng is the default with a URL."),
     ] = "none"
     web_search_url: Annotated[
         str,

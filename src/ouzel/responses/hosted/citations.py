@@ -21,6 +21,14 @@ def mark_source(number: int) -> str:
     return f"【{number}】"
 
 
+def write_without_markers(text: str) -> str:
+    """Returns a text of a stranger in which markers are plain brackets.
+
+    Otherwise it could make statements look as if they came from another source.
+    """
+    return _MARKER.sub(r"[\1]", text)
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """A page or a file that a tool has shown to the model."""
 
