@@ -109,6 +109,10 @@ class McpKind:
             self._close_later(session)
             raise
 
+    async def close(self) -> None:
+        """Waits until all sessions are closed and their programs have ended."""
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
     def _find_server(self, entry: McpEntry, path: str) -> McpServer:
         return find_server(entry, path, self._configured, self._allowed)
 
