@@ -252,7 +252,7 @@ PROGRAMS = {
         'while True: sys.stdout.write("\\n" * 1000)',
         "wrote more than 100 lines that are no messages",
     ),
-    "an early end": ("sys.exit(3)", "has ended"),
+    "an early end": ("sys.exit(3)", "has ended (the log of this server says why)"),
 }
 
 

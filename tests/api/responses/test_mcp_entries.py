@@ -220,6 +220,12 @@ SCHEMAS: dict[str, Json] = {
 }
 
 
+WITH_GRAMMAR = (
+    *("an endless pattern", "many values"),
+    *("values of other types", "properties of other types"),  # these are repaired
+)
+
+
 @pytest.mark.parametrize("name", SCHEMAS)
 @pytest.mark.parametrize("choice", ["auto", "required", {"type": "mcp", "server_label": "s"}])
 def test_a_broken_schema_of_a_server_is_no_error_of_the_client(
@@ -228,6 +234,8 @@ def test_a_broken_schema_of_a_server_is_no_error_of_the_client(
     hostile.list_tools = lambda message: {"tools": [{**TOOL, "inputSchema": ANY | SCHEMAS[name]}]}
     response = create(http, CALL, entry(url), tool_choice=choice)
     assert "mcp_call" in list_kinds(response)
+    has_grammar = choice == "auto" or name in WITH_GRAMMAR
+    assert ("warnings" in response) != has_grammar
 
 
 def test_a_failed_call_has_a_short_error(
