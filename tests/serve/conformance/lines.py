@@ -160,10 +160,15 @@ LINES = (
         not_here="it takes tensors; its health paths are here",
     ),
     Line(
-        "OpenAI's hosted tools: `web_search`, `file_search`, `code_interpreter`, MCP",
+        "OpenAI's hosted tools `web_search` and MCP",
+        "E",
+        test="tests/api/responses",
+    ),
+    Line(
+        "OpenAI's hosted tools `file_search`, `code_interpreter`",
         "E",
         not_here=(
-            "OVMS has functions alone, too: hosted tools are left out, or a 400 with "
+            "OVMS has functions alone, too: these tools are left out, or a 400 with "
             "`--unknown-tools refuse`"
         ),
     ),
