@@ -99,6 +99,7 @@ class SharedServices:
 
     async def close(self) -> None:
         await self.runs.close()
+        await self.hosted.close()
         await self.chats.settle()
         self.threads.close()
         self.tokenizing.close()

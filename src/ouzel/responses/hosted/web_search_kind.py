@@ -122,6 +122,10 @@ class WebSearchKind:
         shows_sources = _SOURCES in context.include
         return WebSearch(self._provider, pages, decoded, path, shows_sources=shows_sources)
 
+    async def close(self) -> None:
+        if self._pages is not None:
+            self._pages.close()
+
 
 class WebSearch:
     first_items: Sequence[AnyHostedItem] = ()
