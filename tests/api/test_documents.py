@@ -231,13 +231,13 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
         CHATS,
         chat({"type": "file", "file": {"file_id": "file-1"}}),
         "messages[0].content[0].file.file_id",
-        'must not be given: this server stores no files, given "file-1"',
+        'must not be given: messages cannot name uploaded files, given "file-1"',
     ),
     "an id of responses": (
         RESPONSES,
         items(input_file(file_id="file-1")),
         "input[0].content[0].file_id",
-        "this server stores no files",
+        "messages cannot name uploaded files",
     ),
     "two": (
         RESPONSES,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
-from ouzel.engine.scheduling.scheduler import MAX_SCORED_ROWS
+from ouzel.engine.scheduling.room import MAX_SCORED_ROWS
 from ouzel.types.step_output import FinishReason, PositionLogprobs
 from tests.engine.requests import make_request, run, run_alone
 

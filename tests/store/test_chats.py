@@ -14,6 +14,7 @@ from tests.store.making import items, new_response, progress, texts
 
 ALL = ChatFilter()
 FIRST_TEN = PageRequest(limit=10, is_ascending=True)
+_CLOCK_S = 0.005  # more than the resolution of the databases' clocks
 
 
 def make_chat(
@@ -179,9 +180,11 @@ async def test_chats_and_responses_share_the_size_and_the_least_recently_used_go
     store = await opened(max_bytes=3 * 2**20)
     large = bytes(2**20)
     await store.chats.add(make_chat("chat_1", body=large, metadata={"a": "b"}))
+    await asyncio.sleep(_CLOCK_S)
     await store.add_response(new_response("resp_1", asked=["x"]))
     assert await store.record("resp_1", progress(), first_event=0)
     for number in range(2, 5):
+        await asyncio.sleep(_CLOCK_S)
         await store.chats.add(make_chat(f"chat_{number}", body=large))
     assert await store.sweep() == 3
     assert await find_ids(store) == ["chat_3", "chat_4"]

@@ -103,6 +103,20 @@ async def test_an_expired_file_does_not_exist_and_is_swept(store: Store) -> None
     assert await store.files.sweep() == 0
 
 
+async def test_a_long_file_is_deleted_with_all_its_pieces(store: Store) -> None:
+    await upload(store, new_file("file-1"), [b"x"] * 50)
+    assert await store.files.delete("file-1", "key")
+    assert await store.files.sweep() == 0
+    await upload(store, new_file("file-1"), [b"y"])
+    assert await read(store, "file-1") == b"y"
+
+
+async def test_an_upload_ends_once(store: Store) -> None:
+    await upload(store, new_file("file-1"))
+    with pytest.raises(FileNotFound):
+        await store.files.finish("file-1", "vision")
+
+
 async def test_all_files_together_have_a_limit(store_url: str) -> None:
     store = await open_store(store_url, max_age_s=3600, max_bytes=2**30, max_file_bytes=10)
     try:

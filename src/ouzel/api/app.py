@@ -1,11 +1,14 @@
 """Builds the HTTP application: its layers around the routes, the innermost first."""
 
+import asyncio
 from functools import partial
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Scope
 
 from ouzel.api.anthropic.errors import VERSION_HEADER, anthropic_error_styles, anthropic_style
+from ouzel.api.batches.line_app import CatalogueLineApp, LineCheck
+from ouzel.api.batches.result_files import StoredBatchFiles
 from ouzel.api.cohere.errors import cohere_error_styles
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
@@ -36,8 +39,10 @@ from ouzel.api.ovms.errors import ovms_error_styles
 from ouzel.api.ovms.responses import response_dialect
 from ouzel.api.site import playground
 from ouzel.api.tei.errors import tei_error_styles
+from ouzel.batches.worker import BatchWorker
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
+from ouzel.responses.runs import Runs
 from ouzel.store.base import Store
 
 
@@ -66,7 +71,8 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
     paths = build_paths(OPERATIONS, server)
     routes = build_routes(OPERATIONS, catalogue, changes)
     unknown = UnknownPath(paths, partial(list_main_paths, OPERATIONS, catalogue))
-    app: ASGIApp = MethodRouter(routes, default=unknown)
+    router = MethodRouter(routes, default=unknown)
+    app: ASGIApp = router
     app = OriginCheck(app, server.allowed_origins)
     if server.api_key:
         app = ApiKeyCheck(
@@ -89,7 +95,10 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
     app = ErrorAnswers(app, styles, {VERSION_HEADER.encode(): anthropic_style})
     if server.allowed_origins:
         app = _cors(app, server)
-    runs = shared.runs
+    worker = None
+    if shared.store is not None:
+        line_app = CatalogueLineApp(ErrorAnswers(LineCheck(router), styles), catalogue)
+        worker = BatchWorker(line_app, StoredBatchFiles(shared.store), shared.store)
     return Lifespan(
         Upgrades(
             RequestRecorder(
@@ -100,12 +109,26 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
                 shared.exchanges,
             )
         ),
-        watch=runs.watch,
-        drain=changes.drain,
+        watch=partial(_watch, shared.runs, worker),
+        drain=partial(_drain, changes, worker),
         close=shared.close,
         drain_timeout_s=shared.limits.drain_timeout_s,
         list_requests=shared.open_requests,
     )
+
+
+async def _watch(runs: Runs, worker: BatchWorker | None) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(runs.watch())
+        if worker is not None:
+            group.create_task(worker.watch())
+
+
+async def _drain(changes: ModelChanges, worker: BatchWorker | None, timeout_s: float) -> None:
+    """Stops the lines of batches at once, then waits for other requests."""
+    if worker is not None:
+        await worker.drain()
+    await changes.drain(timeout_s)
 
 
 def _admin_paths(server: ServerConfig) -> frozenset[str]:

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from starlette.routing import BaseRoute
 
-from ouzel.api.anthropic import count_tokens, messages
+from ouzel.api.anthropic import count_tokens, message_batches, messages
 from ouzel.api.anthropic import models as anthropic_models
+from ouzel.api.batches import endpoints as batches
 from ouzel.api.cohere import embed as cohere_embed
 from ouzel.api.conversations import items as conversation_items
 from ouzel.api.conversations import stored as conversations
@@ -69,6 +70,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *conversations.OPERATIONS,
     *conversation_items.OPERATIONS,
     *files.OPERATIONS,
+    *batches.OPERATIONS,
     *embeddings.OPERATIONS,
     *pooling.OPERATIONS,
     *rerank.OPERATIONS,
@@ -92,6 +94,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *ping.OPERATIONS,
     *messages.OPERATIONS,
     *count_tokens.OPERATIONS,
+    *message_batches.OPERATIONS,
     *anthropic_models.OPERATIONS,
     *ovms_chat.OPERATIONS,
     *ovms_completions.OPERATIONS,

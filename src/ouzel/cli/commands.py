@@ -63,6 +63,11 @@ COMMANDS: Mapping[str, Command] = {
         "ouzel.bench.command:run",
         parser="ouzel.bench.flags:bench_parser",
     ),
+    "batch": Command(
+        "Run a file of requests as a batch, on a server or with a model here.",
+        "ouzel.terminal_batch.command:run",
+        parser="ouzel.terminal_batch.flags:batch_parser",
+    ),
     "run": Command(
         "Chat with a model: of the running server, or downloaded if needed and loaded here.",
         "ouzel.cli.run:run",

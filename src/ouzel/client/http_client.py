@@ -19,6 +19,7 @@ from ouzel.client.shown_url import shown_url
 _CONNECT_TIMEOUT_S = 30.0
 _END_TIMEOUT_S = 1.0  # longest time between the last event of a stream and the end of the answer
 _OK = 200
+_JSON = "application/json"
 _VERSION_AND_ENDPOINT = re.compile(r"/v1(/(chat/completions|completions|responses|models))?$")
 
 
@@ -113,13 +114,16 @@ class HttpClient:
         socket = self._address.unix_socket
         return f"unix:{socket}" if socket else shown_url(self._address.root)
 
-    async def ask(self, method: str, path: str, body: bytes = b"") -> Answer:
+    async def ask(
+        self, method: str, path: str, body: bytes = b"", *, content_type: str = _JSON
+    ) -> Answer:
         """Returns the whole answer, with any status. Raises ApiFailure if there is no answer."""
         try:
             with self._lent_client() as client:
                 url = self._address.root + path
+                headers = {"content-type": content_type} if body else {}
                 async with client.stream(
-                    method, url, content=body or None, headers=_content_type(body)
+                    method, url, content=body or None, headers=headers
                 ) as answer:
                     _refuse_redirection(answer)
                     return await _whole(answer)
@@ -133,7 +137,7 @@ class HttpClient:
         try:
             with self._lent_client() as client:
                 async with client.stream(
-                    "POST", url, content=body, headers=_content_type(body)
+                    "POST", url, content=body, headers={"content-type": _JSON} if body else {}
                 ) as answer:
                     _refuse_redirection(answer)
                     if answer.status_code != _OK:
@@ -192,10 +196,6 @@ def _refuse_redirection(answer: httpx2.Response) -> None:
             f"{answer.status_code}: the server redirects to {location}; use the URL of that server",
             http_status=answer.status_code,
         )
-
-
-def _content_type(body: bytes) -> dict[str, str]:
-    return {"content-type": "application/json"} if body else {}
 
 
 def _unstreamed(answer: Answer) -> ApiFailure:

@@ -18,6 +18,11 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=0),
         option("Largest number of waiting requests beyond max_num_seqs; one more gets a 429."),
     ] = 256
+    max_batches: Annotated[
+        int,
+        Meta(ge=0),
+        option("Largest number of unfinished batches of an API key; one more gets a 429."),
+    ] = 100
     max_connections: (
         Annotated[
             int,

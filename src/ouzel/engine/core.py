@@ -176,6 +176,7 @@ class EngineCore:
             # The forward pass may take long: clients get the outputs of started requests first.
             return self._requests.take_outputs()
         self._encode_images()
+        begin_s = time.monotonic()
         scheduled = self._scheduler.schedule()
         if scheduled:
             try:
@@ -190,10 +191,29 @@ class EngineCore:
                     self._requests.end_with_forks(
                         sequence, FinishReason.ERROR, f"the model step failed: {error}"
                     )
+            self._note_background(scheduled, begin_s)
         self._proposals.note(scheduled)
         self._blocks.step_done()
         self.adapters.settle(self._requests.adapters, is_idle=not (scheduled or self._requests))
         return self._requests.take_outputs()
+
+    def _note_background(self, scheduled: list[Scheduled], begin_s: float) -> None:
+        """Tells the limits of background work how long the step took, and what it computed."""
+        others = [each.sequence for each in scheduled if not each.sequence.request.is_background]
+        num_tokens = sum(
+            each.num_new_tokens for each in scheduled if each.sequence.request.is_background
+        )
+        waits_s = [
+            sequence.first_token_at - sequence.added_at
+            for sequence in others
+            if sequence.first_token_at is not None and sequence.first_token_at >= begin_s
+        ]
+        self._scheduler.background.note_step(
+            time.monotonic() - begin_s,
+            num_tokens=num_tokens,
+            has_others=bool(others),
+            first_token_waits_s=waits_s,
+        )
 
     def _encode_images(self) -> None:
         """Advances the vision encoder; by a short part only, while a sequence decodes."""

@@ -20,7 +20,8 @@ def collect_stats(
     store = blocks.store
     return EngineStats(
         num_running=len(scheduler.running),
-        num_waiting=len(scheduler.waiting),
+        # Autoscalers read it; requests in the background need no further server.
+        num_waiting=sum(not each.request.is_background for each in scheduler.waiting),
         num_used_blocks=blocks.num_used_blocks,
         num_blocks=blocks.num_blocks,
         num_prefix_query_tokens=blocks.num_query_tokens,

@@ -1,10 +1,14 @@
-"""Limits the number of requests that run or wait: each holds a place until its end."""
+"""Limits the number of requests that run or wait: each holds a place until its end.
+
+Requests in the background have as many places of their own.
+"""
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from ouzel.engine_client.background import is_in_background
 from ouzel.engine_client.engine_state import EngineState
 from ouzel.errors import EngineUnavailable, Overloaded
 
@@ -23,11 +27,12 @@ class Admitting(Protocol):
 
 
 class Admission:
-    """A counter of the places that requests hold."""
+    """Counts the places that requests hold."""
 
     def __init__(self, engines: Admitting) -> None:
         self._engines = engines
-        self.num_admitted = 0
+        self.num_admitted = 0  # without the background
+        self.num_in_background = 0
         self._is_empty = asyncio.Event()
         self._is_empty.set()
 
@@ -37,8 +42,10 @@ class Admission:
 
     @property
     def num_free(self) -> int:
+        """Counts the free places for requests like the present one."""
         engines = self._engines
-        return engines.max_admitted - self.num_admitted if engines.state is EngineState.READY else 0
+        num_used = self.num_in_background if is_in_background() else self.num_admitted
+        return engines.max_admitted - num_used if engines.state is EngineState.READY else 0
 
     @contextmanager
     def places(self, num_requests: int) -> Iterator[None]:
@@ -46,17 +53,25 @@ class Admission:
         engines = self._engines
         if engines.state not in (EngineState.READY, EngineState.LEAVING):
             raise EngineUnavailable(engines.reason, retry_after_s=2.0)
-        if self.num_admitted + num_requests > engines.max_admitted:
+        in_background = is_in_background()
+        num_used = self.num_in_background if in_background else self.num_admitted
+        if num_used + num_requests > engines.max_admitted:
             raise Overloaded(
-                f"the server is full: {self.num_admitted} requests run or wait, the limit is "
+                f"the server is full: {num_used} requests run or wait, the limit is "
                 f"{engines.max_admitted}, given {num_requests} more",
                 retry_after_s=1.0,
             )
-        self.num_admitted += num_requests
+        self._count(num_requests, in_background=in_background)
         self._is_empty.clear()
         try:
             yield
         finally:
-            self.num_admitted -= num_requests
-            if not self.num_admitted:
+            self._count(-num_requests, in_background=in_background)
+            if not (self.num_admitted or self.num_in_background):
                 self._is_empty.set()
+
+    def _count(self, num_requests: int, *, in_background: bool) -> None:
+        if in_background:
+            self.num_in_background += num_requests
+        else:
+            self.num_admitted += num_requests

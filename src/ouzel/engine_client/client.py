@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from ouzel.engine.loop import EngineSpec
 from ouzel.engine_client.adapter_changes import AdapterChanges
 from ouzel.engine_client.admission import Admission
+from ouzel.engine_client.background import lower_priority
 from ouzel.engine_client.engine_activity import EngineActivity
 from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState, EngineStatus
 from ouzel.engine_client.hang_watch import HangWatch
@@ -193,6 +194,7 @@ class EngineClient:
     ) -> AsyncGenerator[list[StepOutput], None]:
         if not self.takes_requests:
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
+        request = lower_priority(request)
         collector = self._requests.open(request, self.info, accepted)
         self._send(AddRequest(request))
         try:

@@ -7,6 +7,9 @@ import msgspec
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason, StepOutput
 
+# Outputs that a reader in the background gets at once: it is in no hurry, and each reading has a
+# cost. A stop string may be found as many tokens late.
+_LEAST_IN_BACKGROUND = 16
 _ACCEPTED = (None, FinishReason.STOP, FinishReason.LENGTH)
 
 
@@ -19,6 +22,8 @@ class Collector:
         self._request_id = request.request_id
         self._open = set(range(request.n))  # choices whose final output has not arrived
         self._pending: dict[int, list[StepOutput]] = {}  # outputs by choice
+        self._num_pending = 0
+        self._least = _LEAST_IN_BACKGROUND if request.is_background else 1
         self._arrived = asyncio.Event()
 
     @property
@@ -37,7 +42,9 @@ class Collector:
             self._accepted.set()
         if output.finish_reason is not None:
             self._open.discard(output.index)
-        self._arrived.set()
+        self._num_pending += 1
+        if self._num_pending >= self._least or output.finish_reason is not None:
+            self._arrived.set()
 
     def lose(self, reason: str) -> None:
         for index in tuple(self._open):
@@ -58,6 +65,7 @@ class Collector:
         self._arrived.clear()
         outputs = [merge(unread) for unread in self._pending.values()]
         self._pending.clear()
+        self._num_pending = 0
         return outputs
 
 

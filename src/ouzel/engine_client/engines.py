@@ -66,7 +66,7 @@ class Engines(Protocol):
 
     @property
     def num_free(self) -> int:
-        """Returns how many requests `admit` would accept now."""
+        """Returns how many requests like the present one `admit` would accept now."""
         ...
 
     async def start(self) -> EngineInfo:

@@ -10,6 +10,7 @@ choices.
 """
 
 from ouzel.engine_client import EngineClient, EngineState
+from ouzel.engine_client.background import background, is_in_background
 from ouzel.generation.accept import accept
 from ouzel.generation.demands import OutputForm, ToolUse
 from ouzel.generation.generation import Generation
@@ -70,8 +71,10 @@ __all__ = [  # includes names from the rooms below that the HTTP layer needs
     "Truncation",
     "Usage",
     "accept",
+    "background",
     "collect_span_attributes",
     "document_part",
+    "is_in_background",
     "picture_part",
     "prepare_reasoning_budgets",
     "system_fingerprint",

@@ -11,6 +11,7 @@ from typing import assert_never
 import msgspec
 
 from ouzel.engine_client import Engines
+from ouzel.engine_client.background import is_in_background
 from ouzel.errors import EngineFailed, EngineUnavailable, InvalidRequest, Overloaded
 from ouzel.generation.best_of import BestOf
 from ouzel.generation.choice import Choice
@@ -64,6 +65,8 @@ class Generation:
         self.can_tell_of_dropped = _cannot_tell
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
+        # Nobody waits for such a request: its times would hide the times of users.
+        self._is_in_background = is_in_background()
         self._counts = metrics.of_engine(0)  # counters of engine 0, later of the request's engine
         self._cache_salt = model.cache_salt(key_id, request.cache_salt)
         self._adapter = model.adapter if request.adapter is None else request.adapter
@@ -121,7 +124,7 @@ class Generation:
             self._count_unfinished(reason_of_unfinished)
             if self.timing is not None:
                 self._trace(self.timing)
-                if self._is_complete:
+                if self._is_complete and not self._is_in_background:
                     self._observe_request(self.timing)
 
     async def _steps(self) -> AsyncGenerator[list[StepOutput], None]:
@@ -239,8 +242,9 @@ class Generation:
         now_s = time.perf_counter()
         if self.ttft_s is None:
             self.ttft_s = now_s - self.request.arrival_s
-            self._counts.first_token(self.ttft_s)
-        elif choice.last_token_s:
+            if not self._is_in_background:
+                self._counts.first_token(self.ttft_s)
+        elif choice.last_token_s and not self._is_in_background:
             self._counts.next_token(now_s - choice.last_token_s)
         choice.first_token_s = choice.first_token_s or now_s
         choice.last_token_s = self._last_token_s = now_s

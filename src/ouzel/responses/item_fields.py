@@ -69,7 +69,8 @@ def _reason(kind: object, *, supports_images: bool) -> str:
 def _picture(part: Message, path: str) -> MediaPart:
     if part.get("file_id") is not None:
         raise InvalidRequest(
-            f"must not be given: this server stores no files, given {show_value(part['file_id'])}",
+            "must not be given: messages cannot name uploaded files, given "
+            f"{show_value(part['file_id'])}",
             field=f"{path}.file_id",
         )
     return picture_part(part, path)

@@ -9,14 +9,17 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from itertools import takewhile
 
 from ouzel.generation import Generation, SuccessiveGenerations
 from ouzel.observability import span_in_scope
 from ouzel.responses.event_log import EventLog
+from ouzel.responses.hosted.item_base import HostedItem
 from ouzel.responses.hosted.items import AnyHostedItem
 from ouzel.responses.hosted.kinds import CallResult
 from ouzel.responses.hosted.opened_tools import OpenedTools
 from ouzel.responses.next_turn import NextTurn
+from ouzel.responses.output_items import OutputItem, WrittenItem
 from ouzel.responses.preparer import PreparedResponse
 from ouzel.responses.response_builder import ResponseBuilder
 from ouzel.responses.stored_progress import StoredProgress
@@ -42,7 +45,7 @@ class ToolLoop:
         self._log = log
         self._progress = progress
         self._key_id = key_id
-        self._is_first = True
+        self._unread: frozenset[str] = frozenset()  # ids of items that the model does not read
 
     @property
     def begins_with_calls(self) -> bool:
@@ -53,8 +56,13 @@ class ToolLoop:
         await self._run(self.tools.first_calls, builder)
 
     async def resume_calls(self, builder: ResponseBuilder) -> None:
-        """Ends the calls that a stopped server had begun: runs them again, or fails them."""
+        """Ends the calls that a stopped server had begun: runs them again, or fails them.
+
+        Items that the model wrote after the last call belong to a turn that did not come to its
+        end, perhaps before another call. The model takes this turn again, and does not read them.
+        """
         self.tools.count(builder.items)
+        self._unread = _list_unfinished_turn(builder.items)
         resumed = [self.tools.resume(item) for item in builder.running]
         for item in resumed:
             if not item.is_running:
@@ -73,7 +81,7 @@ class ToolLoop:
         if builder.waits_for_client:
             return None
         request = await self._next_turn.request(
-            builder.items,
+            [item for item in builder.items if item.id not in self._unread],
             num_used_tokens=self._generations.usage().completion_tokens,
             may_call=self.tools.num_left > 0,
         )
@@ -121,3 +129,9 @@ class ToolLoop:
             "gen_ai.tool.type": item.kind,
         }
         span.end(attributes, error="tool_failed" if is_failed else "")
+
+
+def _list_unfinished_turn(items: Sequence[OutputItem]) -> frozenset[str]:
+    """Returns the ids of the items that the model wrote after the last call that was run."""
+    later = takewhile(lambda item: not isinstance(item, HostedItem), reversed(items))
+    return frozenset(item.id for item in later if isinstance(item, WrittenItem))

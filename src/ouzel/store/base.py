@@ -12,6 +12,7 @@ Objects of other kinds than responses and conversations are in stores of their o
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from ouzel.store.batches.base import BatchStore
 from ouzel.store.chats.base import ChatStore
 from ouzel.store.files.base import FileStore
 from ouzel.store.records import (
@@ -27,6 +28,11 @@ from ouzel.store.records import (
 
 class Store(Protocol):
     """Stores responses and conversations with their items; several servers may share one store."""
+
+    @property
+    def batches(self) -> BatchStore:
+        """Returns the stored batches."""
+        ...
 
     @property
     def files(self) -> FileStore:

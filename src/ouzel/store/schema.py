@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
+from ouzel.store.batches import tables as _batches  # noqa: F401  completes `metadata`
 from ouzel.store.chats import tables as _chats  # noqa: F401  completes `metadata`
 from ouzel.store.errors import StoreOpenError
 from ouzel.store.files import tables as _files  # noqa: F401

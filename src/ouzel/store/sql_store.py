@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy.exc import SQLAlchemyError
 
 from ouzel.store import conversations, history, leases, responses, retention
+from ouzel.store.batches.sql_batches import SqlBatchStore
 from ouzel.store.chats.sql_chats import SqlChats
 from ouzel.store.clock_jumps import ClockJumps
 from ouzel.store.database import Database
@@ -91,6 +92,9 @@ class SqlStore:
         self.chats = SqlChats(database, self._used.add)
         self.files = SqlFiles(database, max_file_bytes)
         self._clock_jumps = ClockJumps(lease_s)
+        self.batches = SqlBatchStore(
+            database, server_id=self.server_id, lease_s=lease_s, may_take=self._may_take
+        )
         self._renewed_s = -lease_s  # time of the last renewal, of the monotonic clock
 
     async def close(self) -> None:
@@ -194,9 +198,8 @@ class SqlStore:
         ):
             num_deleted += some
             await self.beat()
-        while some := await self.files.sweep():
-            num_deleted += some
-            await self.beat()
+        num_deleted += await self.files.sweep()
+        await self.beat()
         while await self._database.give_space_back():
             await self.beat()
         return num_deleted

@@ -5,6 +5,10 @@ import msgspec
 from ouzel.pooling import Pooling
 from ouzel.sampling import SamplingParams
 
+# The engine client adds this to the priorities of requests that run in the background. Priorities
+# of clients are in [-2**31, 2**31), so the two kinds never mix.
+BACKGROUND_PRIORITY = 2**32
+
 
 class Grammar(msgspec.Struct, frozen=True, array_like=True):
     text: str  # written in the Lark dialect of `ouzel.grammar`
@@ -74,3 +78,8 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     speculation: SpeculationParams = SpeculationParams()
     pooling: Pooling | None = None
     adapter: str = ""  # name of a loaded adapter; empty: the base model
+
+    @property
+    def is_background(self) -> bool:
+        """Tells whether the request takes only time that other requests leave."""
+        return self.priority >= BACKGROUND_PRIORITY - 2**31

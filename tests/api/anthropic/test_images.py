@@ -126,12 +126,12 @@ FAULTS: dict[str, tuple[Json, str]] = {
     "no URL": (from_url("ftp://example.org/a.png"), "source.url must be a data URL"),
     "a file": (
         {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-        'source.type must be "base64" or "url", given "file": this server stores no files',
+        'source.type must be "base64" or "url", given "file": messages cannot name uploaded files',
     ),
     "a document's file": (
         {"type": "document", "source": {"type": "file", "file_id": "file_1"}},
         'source.type must be "text", "content", "base64" or "url", given "file": '
-        "this server stores no files",
+        "messages cannot name uploaded files",
     ),
     "no PDF": (
         {

@@ -53,7 +53,8 @@ def nothing_is_left(file: Path, server: RunningServer) -> Iterator[None]:
     """Checks that no broken upload stays in the store."""
     yield
     with closing(sqlite3.connect(file)) as database:
-        assert database.execute("SELECT id FROM files WHERE NOT is_complete").fetchall() == []
+        query = "SELECT id FROM files WHERE NOT is_complete OR is_hidden"
+        assert database.execute(query).fetchall() == []
         owners = "SELECT DISTINCT file_id FROM file_pieces EXCEPT SELECT id FROM files"
         assert database.execute(owners).fetchall() == []
 
@@ -142,7 +143,18 @@ FILE = part("file", b"x", "a.txt")
             400,
             "expires_after[anchor] must be created_at",
         ),
+        (
+            FORM,
+            part("expires_after[anchor]", b"created_at")
+            + part("expires_after[seconds]", b"9" * 5000)
+            + PURPOSE
+            + FILE
+            + END,
+            400,
+            "expires_after[seconds] must be an integer",
+        ),
         (FORM, PURPOSE + part("file", b"x" * (MAX_BYTES + 1), "a") + END, 413, "max_file_bytes"),
+        (FORM, PURPOSE + FILE + END + b"x" * (MAX_BYTES + 2**20), 413, "max_file_bytes"),
         (FORM, b"--b\r\n" + b"H: x\r\n" * 50, 400, "the body is not a valid form"),
         (FORM, b"--b\r\n" + b"H" * 100_000, 400, "the body is not a valid form"),
     ],

@@ -252,7 +252,7 @@ FAULTS: dict[str, tuple[Json, str, str]] = {
     "a file": (
         {"type": "input_image", "file_id": "file-1"},
         ".file_id",
-        'this server stores no files, given "file-1"',
+        'messages cannot name uploaded files, given "file-1"',
     ),
     "a URL": (
         image_part(1, 1) | {"image_url": "https://example.org/a.png"},

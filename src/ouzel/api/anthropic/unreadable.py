@@ -27,7 +27,7 @@ _REASONS: Mapping[str, str] = {
     ),
 }
 _NO_IMAGES = {"image": "this model reads no images"}
-_FILES: Mapping[str, str] = {"file": "this server stores no files"}  # sources of documents
+_FILES: Mapping[str, str] = {"file": "messages cannot name uploaded files"}  # sources of documents
 _PDFS: Mapping[str, str] = dict.fromkeys(
     ("base64", "url"), "this model reads no PDFs, send the text"
 )
@@ -47,7 +47,7 @@ def refuse_unreadable(fields: JsonObject, *, supports_images: bool) -> None:
             )
         source_kind = source.get("type") if isinstance(source, dict) else None
         if kind == "image" and source_kind == "file":
-            limit = 'must be "base64" or "url", given "file": this server stores no files'
+            limit = 'must be "base64" or "url", given "file": messages cannot name uploaded files'
             raise InvalidRequest(limit, field=f"{path}.source.type")
         if kind == "document" and isinstance(source_kind, str) and source_kind in refused:
             read = (

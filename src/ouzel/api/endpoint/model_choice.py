@@ -107,6 +107,16 @@ def asks_for_stream(body: bytes) -> bool:
     return fields is not None and bytes(fields.stream) == b"true"
 
 
+class _Background(msgspec.Struct):
+    background: msgspec.Raw = msgspec.Raw()
+
+
+def read_background(body: bytes) -> bool:
+    """Tells whether the field `background` of a body is true."""
+    fields = read_fields(body, _Background)
+    return fields is not None and bytes(fields.background) == b"true"
+
+
 def read_fields(body: bytes, record: type[Record]) -> Record | None:
     """Returns some fields of a body; None if they have other types: the endpoint reports errors."""
     try:

@@ -12,6 +12,7 @@ from ouzel.wire.validation_errors import show_value
 PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
 MIN_EXPIRY_S, MAX_EXPIRY_S = 3600, 30 * 86400
 _ANCHOR = "created_at"
+_MAX_DIGITS = 12
 
 
 class FileObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="object", tag="file"):
@@ -77,7 +78,8 @@ def read_expiry(fields: dict[str, str]) -> float | None:
         raise InvalidRequest(
             f"must be {_ANCHOR}, given {show_value(anchor)}", field="expires_after[anchor]"
         )
-    if seconds is None or not (seconds.isascii() and seconds.isdecimal()):
+    is_number = seconds is not None and seconds.isascii() and seconds.isdecimal()
+    if seconds is None or not is_number or len(seconds) > _MAX_DIGITS:
         raise InvalidRequest(
             f"must be an integer, given {show_value(seconds)}", field="expires_after[seconds]"
         )

@@ -72,12 +72,13 @@ class FileEndpoints:
     async def content(self, request: Request) -> Response:
         file = await self._find(request)
         key_id = get_exchange(request.scope).key_id
+        name = quote(file.filename, safe="")
         return StreamingResponse(
             self._store(request).files.read(file.id, key_id),
             media_type="application/octet-stream",
             headers={
                 "content-length": str(file.size_bytes),
-                "content-disposition": f"attachment; filename*=UTF-8''{quote(file.filename)}",
+                "content-disposition": f"attachment; filename*=UTF-8''{name}",
                 "x-content-type-options": "nosniff",
             },
         )

@@ -1,6 +1,7 @@
 """Receives an upload piece by piece, so that memory holds one piece of it."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
@@ -22,6 +23,7 @@ from ouzel.store.files.records import NewFile
 
 PIECE_BYTES = 2**20
 _MAX_REST_BYTES = 2**20  # bytes of a form besides its file
+_LEAST_BYTES_PER_S = 1024.0  # a slower upload holds a place for ever
 _FILE = "file"
 
 
@@ -57,14 +59,18 @@ class Uploads:
 
     def _check_announced(self, scope: Scope) -> None:
         announced = get_header(scope, b"content-length") or ""
-        most = self._max_file_bytes + _MAX_REST_BYTES
-        if announced.isdecimal() and int(announced) > most:
+        if announced.isdecimal() and int(announced) > self._most_bytes:
             raise _too_long(self._max_file_bytes)
+
+    @property
+    def _most_bytes(self) -> int:
+        """Returns the limit of a whole form."""
+        return self._max_file_bytes + _MAX_REST_BYTES
 
     async def _parts(
         self, scope: Scope, receive: Receive, parser: FormParser
     ) -> AsyncIterator[FormPart]:
-        more = True
+        more, num_bytes, begun_s = True, 0, time.monotonic()
         while more:
             try:
                 async with asyncio.timeout(self._limits.body_timeout_s):
@@ -76,7 +82,17 @@ class Uploads:
                 ) from None
             if message["type"] == "http.disconnect":
                 raise ClientDisconnected
-            for part in parser.feed(message.get("body", b"")):
+            data = message.get("body", b"")
+            num_bytes += len(data)
+            if num_bytes > self._most_bytes:
+                raise _too_long(self._max_file_bytes)
+            late_s = time.monotonic() - begun_s - self._limits.body_timeout_s
+            if late_s > num_bytes / _LEAST_BYTES_PER_S:
+                raise BodyTimeout(
+                    f"an upload must have >= {_LEAST_BYTES_PER_S:g} bytes in a second after its "
+                    f"first {self._limits.body_timeout_s:g} s"
+                )
+            for part in parser.feed(data):
                 yield part
             more = message.get("more_body", False)
         raise_refusal(scope)

@@ -22,6 +22,7 @@ from ouzel.backends.vllm.sampling_fields import (
     make_confirmation,
     make_final_output,
     read_finish_reason,
+    read_priority,
     sampling_fields,
 )
 from ouzel.backends.vllm.stats import StepStats
@@ -185,7 +186,7 @@ class VllmEngine:
         try:
             [rendered] = self._engine.renderer.render_cmpl([prompt])
             self._engine.add_request(
-                name, rendered, sampling_params(request, index), priority=request.priority
+                name, rendered, sampling_params(request, index), priority=read_priority(request)
             )
         except VLLMServerError:
             raise

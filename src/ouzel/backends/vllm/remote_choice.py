@@ -13,6 +13,7 @@ from ouzel.backends.vllm.sampling_fields import (
     grammar_text,
     make_cache_salt,
     read_finish_reason,
+    read_priority,
     sampling_fields,
 )
 from ouzel.types.engine_request import EngineRequest
@@ -114,7 +115,7 @@ class RemoteChoice:
         if (salt := make_cache_salt(request)) is not None:
             body["cache_salt"] = salt
         if request.priority:
-            body["priority"] = request.priority
+            body["priority"] = read_priority(request)
         if request.grammar is not None:  # text before the form is a part of our grammar
             body["reasoning_ended"] = True
         return msgspec.json.encode(body)

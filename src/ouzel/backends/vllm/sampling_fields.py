@@ -57,6 +57,9 @@ _HONOURED = frozenset(
 )
 
 
+_LAST_PRIORITY = 2**31 - 1
+
+
 class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     """The optional abilities of a vLLM server, which depend on its options."""
 
@@ -115,7 +118,7 @@ def _find_unavailable(request: EngineRequest, abilities: Abilities) -> Iterator[
         yield _refused(
             "bad_words", "must not be given", f"{len(request.params.bad_words)} runs of tokens"
         )
-    if request.priority and not abilities.priorities:
+    if request.priority and not request.is_background and not abilities.priorities:
         yield _refused(
             "priority", "must be 0", f"{request.priority}: vLLM was started without priorities"
         )
@@ -248,3 +251,8 @@ def make_final_output(
         error=error,
         error_param=param,
     )
+
+
+def read_priority(request: EngineRequest) -> int:
+    """Returns vLLM's priority; vLLM knows no background, only the last place in the queue."""
+    return min(request.priority, _LAST_PRIORITY)

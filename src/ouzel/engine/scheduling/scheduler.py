@@ -30,6 +30,8 @@ Rules
    of them.
 9. The beams of a search run together or not at all. If one beam is preempted, all are, and the
    search starts again from its prompt as soon as as many blocks are free as it had (see `beam`).
+10. Requests in the background get at most the tokens of a step that `background` allows. A prompt
+   that is not in the background may preempt them to start.
 """
 
 from bisect import bisect_right, insort
@@ -40,10 +42,10 @@ from operator import attrgetter
 import msgspec
 
 from ouzel.engine.cache.block_manager import BlockManager
+from ouzel.engine.scheduling.background import Background
 from ouzel.engine.scheduling.chunks import Chunks
+from ouzel.engine.scheduling.room import Room
 from ouzel.engine.state.sequence import Sequence, SequenceStatus
-
-MAX_SCORED_ROWS = 64  # 39 MB of logits with Qwen3's vocabulary
 
 _by_order = attrgetter("order")
 _by_priority = attrgetter("request.priority")
@@ -65,28 +67,6 @@ class Scheduled(msgspec.Struct, frozen=True):
         return self.num_new_tokens == self.sequence.num_uncomputed_tokens
 
 
-class _Room:
-    """The tokens, scored rows and places that the prompts of one step share."""
-
-    def __init__(self, num_tokens: int, *, num_free_places: int) -> None:
-        self.num_tokens = num_tokens
-        self.num_rows = MAX_SCORED_ROWS
-        self.num_free_places = num_free_places
-        self.held_up: Sequence | None = None  # the oldest prompt that waits for blocks or places
-        self.may_start = True  # whether another waiting sequence may start in this step
-
-    def hold_up(self, sequence: Sequence) -> None:
-        """Notes that a waiting sequence does not fit into this step.
-
-        After the first such sequence, the scheduler still tries another one; after the second, no
-        more sequence starts in this step.
-        """
-        if self.held_up is None:
-            self.held_up = sequence
-        else:
-            self.may_start = False
-
-
 class Scheduler:
     """Holds the waiting and the running sequences, and schedules each step."""
 
@@ -97,8 +77,10 @@ class Scheduler:
         max_num_seqs: int,
         max_num_batched_tokens: int,
         chunks: Chunks | None = None,
+        background: Background | None = None,
     ) -> None:
         self._blocks = blocks
+        self.background = background or Background(max_num_batched_tokens)
         self._chunks = chunks or Chunks(blocks)
         self._max_num_seqs = max_num_seqs
         assert max_num_batched_tokens >= max_num_seqs, "a decode of all must fit"
@@ -147,16 +129,35 @@ class Scheduler:
 
     def schedule(self) -> list[Scheduled]:
         """Returns the work of the next step; empty if no sequence can run."""
-        scheduled = self._schedule_decodes()
-        self._schedule_prefills(scheduled, self._max_num_batched_tokens - len(scheduled))
+        num_background = self.background.num_tokens(has_others=self._has_foreground())
+        scheduled = self._schedule(num_background)
+        if not scheduled and not num_background:  # the other requests cannot use this step
+            scheduled = self._schedule(self.background.num_limited_tokens)
+        return scheduled
+
+    def _has_foreground(self) -> bool:
+        """Tells whether any sequence is not in the background; such sequences come first."""
+        return any(queue and not _is_background(queue[0]) for queue in (self.running, self.waiting))
+
+    def _schedule(self, num_background: int) -> list[Scheduled]:
+        """Returns the work of a step with at most `num_background` tokens in the background."""
+        scheduled = self._schedule_decodes(num_background)
+        num_left = num_background - sum(_is_background(entry.sequence) for entry in scheduled)
+        self._schedule_prefills(
+            scheduled, self._max_num_batched_tokens - len(scheduled), max(num_left, 0)
+        )
         # Starting a prompt may have preempted a sequence that was scheduled before (rule 3).
         return [entry for entry in scheduled if entry.sequence.status is SequenceStatus.RUNNING]
 
-    def _schedule_decodes(self) -> list[Scheduled]:
-        scheduled = []
+    def _schedule_decodes(self, num_background: int) -> list[Scheduled]:
+        scheduled: list[Scheduled] = []
         for sequence in tuple(self.running):
             if sequence.status is not SequenceStatus.RUNNING:
                 continue  # preempted earlier in this step
+            if _is_background(sequence):
+                if num_background <= 0:
+                    break  # all later ones are in the background too
+                num_background -= 1
             if sequence.num_uncomputed_tokens > 1:
                 # Forced tokens of a grammar may need more blocks than the sequence started with.
                 self._make_room(sequence)
@@ -184,20 +185,32 @@ class Scheduler:
                 return False
         return True
 
-    def _schedule_prefills(self, scheduled: list[Scheduled], num_tokens: int) -> None:
+    def _schedule_prefills(
+        self, scheduled: list[Scheduled], num_tokens: int, num_background: int
+    ) -> None:
         prefilling = [sequence for sequence in self.running if sequence.num_uncomputed_tokens > 1]
         candidates = (
             sorted(prefilling + self.waiting, key=_by_order) if prefilling else list(self.waiting)
         )
         if not candidates:
             return
-        room = _Room(num_tokens, num_free_places=self._max_num_seqs - _num_places(self.running))
+        room = Room(
+            num_tokens,
+            num_free_places=self._max_num_seqs - _num_places(self.running),
+            num_background=num_background,
+        )
         for _, equals in groupby(candidates, key=_by_priority):
+            prompts = list(equals)
+            if _is_background(prompts[0]):
+                room.num_tokens = min(room.num_tokens, room.num_background)
             if room.num_tokens <= 0:
                 return
-            self._share(list(equals), room, scheduled)
+            num_tokens = room.num_tokens
+            self._share(prompts, room, scheduled)
+            if _is_background(prompts[0]):
+                room.num_background -= num_tokens - room.num_tokens
 
-    def _share(self, prompts: list[Sequence], room: "_Room", scheduled: list[Scheduled]) -> None:
+    def _share(self, prompts: list[Sequence], room: Room, scheduled: list[Scheduled]) -> None:
         """Shares the room among the prompts of one priority (rule 2)."""
         oldest = next((sequence for sequence in prompts if not sequence.is_past_prompt), prompts[0])
         at_least = min(room.num_tokens, max(room.num_tokens // 4, self._blocks.block_size))
@@ -228,7 +241,7 @@ class Scheduler:
         sequence: Sequence,
         num_tokens: int,
         num_rows: int,
-        room: "_Room",
+        room: Room,
         *,
         is_oldest: bool = False,
     ) -> int:
@@ -242,7 +255,7 @@ class Scheduler:
             return self._chunks.length(sequence, num_tokens, num_rows, is_oldest=is_oldest)
         if not is_oldest and num_tokens < min(self._blocks.block_size, sequence.num_missing_tokens):
             return 0  # rule 6
-        overtakers = self._overtakers(sequence) if is_oldest else []
+        overtakers = self._overtakers(sequence, is_oldest=is_oldest)
         if not (
             self._may_start(sequence, overtakers, room) and self._blocks.share_prefix(sequence)
         ):
@@ -256,7 +269,7 @@ class Scheduler:
             room.hold_up(sequence)
         return 0
 
-    def _may_start(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> bool:
+    def _may_start(self, sequence: Sequence, overtakers: list[Sequence], room: Room) -> bool:
         if not room.may_start:
             return False
         num_free_places = room.num_free_places + _num_places(overtakers)
@@ -278,11 +291,22 @@ class Scheduler:
     def _running_after(self, sequence: Sequence) -> list[Sequence]:
         return self.running[bisect_right(self.running, sequence.order, key=_by_order) :]
 
-    def _overtakers(self, sequence: Sequence) -> list[Sequence]:
-        """Returns the running sequences that arrived later and are later in order."""
-        return [each for each in self._running_after(sequence) if each.arrival > sequence.arrival]
+    def _overtakers(self, sequence: Sequence, *, is_oldest: bool) -> list[Sequence]:
+        """Returns the running sequences that may be preempted to start a waiting one.
 
-    def _fits(self, sequence: Sequence, others: list[Sequence], room: "_Room") -> bool:
+        They are later in order. For the oldest, they arrived later too (rule 3); for every sequence
+        that is not in the background, they are in the background (rule 10).
+        """
+        if not is_oldest and (not self.running or not _is_background(self.running[-1])):
+            return []
+        return [
+            each
+            for each in self._running_after(sequence)
+            if (is_oldest and each.arrival > sequence.arrival)
+            or (_is_background(each) and not _is_background(sequence))
+        ]
+
+    def _fits(self, sequence: Sequence, others: list[Sequence], room: Room) -> bool:
         """Tells whether the sequence finds places and blocks once `others` have released theirs."""
         if sequence.num_places > room.num_free_places + _num_places(others):
             return False
@@ -294,7 +318,7 @@ class Scheduler:
             return True
         return num_missing <= num_free + self._blocks.num_releasable(others)
 
-    def _preempt_for(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> None:
+    def _preempt_for(self, sequence: Sequence, overtakers: list[Sequence], room: Room) -> None:
         for each in reversed(overtakers):
             if self._fits(sequence, [], room):
                 return
@@ -306,7 +330,7 @@ class Scheduler:
     def _num_blocks(self, sequence: Sequence) -> int:
         return max(sequence.num_blocks_wanted, -(-sequence.num_tokens // self._blocks.block_size))
 
-    def _start(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> bool:
+    def _start(self, sequence: Sequence, overtakers: list[Sequence], room: Room) -> bool:
         if overtakers and self._fits(sequence, overtakers, room):
             self._preempt_for(sequence, overtakers, room)
         if not (
@@ -348,3 +372,7 @@ class Scheduler:
 
 def _num_places(sequences: Iterable[Sequence]) -> int:
     return sum(sequence.num_places for sequence in sequences)
+
+
+def _is_background(sequence: Sequence) -> bool:
+    return sequence.request.is_background

@@ -20,7 +20,7 @@ def document_part(fields: Mapping[str, object], path: str) -> DocumentPart:
     if fields.get(_ID) is not None:
         given = describe_value(fields[_ID])
         raise InvalidRequest(
-            f"must not be given: this server stores no files, given {given}",
+            f"must not be given: messages cannot name uploaded files, given {given}",
             field=f"{path}.{_ID}",
         )
     data, url = fields.get(_DATA), fields.get(_URL)

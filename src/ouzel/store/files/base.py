@@ -62,5 +62,5 @@ class FileStore(Protocol):
         ...
 
     async def sweep(self) -> int:
-        """Deletes some expired files and broken uploads; returns 0 when none is left."""
+        """Deletes expired files and broken uploads; returns the number of their pieces."""
         ...

@@ -12,12 +12,14 @@ from ouzel.store.files.tables import file_pieces, files
 from ouzel.store.records import PageRequest
 from ouzel.store.tables import unix_now
 
-_MAX_SWEPT = 20  # files per transaction, so that other transactions run in between
-_BROKEN_S = 3600.0  # an upload without a new piece for so long has broken off
+_MAX_DELETED = 16  # pieces per transaction, so that other transactions run in between
+_BROKEN_S = 86400.0  # an upload without a new piece for so long has broken off
 _COLUMNS = [files.c[name] for name in StoredFile.__struct_fields__]
 _ADD_PIECE = insert(file_pieces)
-_is_visible = files.c.is_complete & or_(
-    files.c.expires_at.is_(None), files.c.expires_at > unix_now()
+_is_visible = (
+    files.c.is_complete
+    & files.c.is_hidden.is_(False)
+    & or_(files.c.expires_at.is_(None), files.c.expires_at > unix_now())
 )
 
 
@@ -39,7 +41,8 @@ class SqlFiles:
         return await self._database.write(_finish, file_id, purpose, expires_after_s)
 
     async def drop(self, file_id: str) -> None:
-        await self._database.delete(_drop, [file_id])
+        await self._database.delete(_hide, file_id)
+        await self._delete_hidden()
 
     async def get(self, file_id: str, key_id: str | None) -> StoredFile | None:
         return await self._database.read(_get, file_id, key_id)
@@ -56,10 +59,20 @@ class SqlFiles:
             number += 1
 
     async def delete(self, file_id: str, key_id: str | None) -> bool:
-        return await self._database.delete(_delete, file_id, key_id)
+        is_deleted = await self._database.delete(_delete, file_id, key_id)
+        await self._delete_hidden()
+        return is_deleted
 
     async def sweep(self) -> int:
-        return await self._database.delete(_sweep)
+        await self._database.delete(_hide_due)
+        return await self._delete_hidden()
+
+    async def _delete_hidden(self) -> int:
+        """Deletes the pieces of hidden files, a few in each transaction; returns their number."""
+        num_deleted = 0
+        while num := await self._database.delete(_delete_pieces):
+            num_deleted += num
+        return num_deleted
 
 
 def _belongs_to_key(key_id: str | None) -> ColumnElement[bool]:
@@ -75,6 +88,7 @@ def _begin(connection: Connection, new: NewFile) -> None:
             purpose="",
             size_bytes=0,
             is_complete=False,
+            is_hidden=False,
             created_at=unix_now(),
             touched_at=unix_now(),
         )
@@ -89,7 +103,7 @@ def _add_piece(
         raise FilesFull(max_bytes)
     changed = (
         update(files)
-        .where(files.c.id == file_id, files.c.is_complete.is_(False))
+        .where(files.c.id == file_id, files.c.is_complete.is_(False), files.c.is_hidden.is_(False))
         .values(size_bytes=files.c.size_bytes + len(data), touched_at=unix_now())
     )
     if not connection.execute(changed).rowcount:
@@ -102,7 +116,8 @@ def _finish(
 ) -> StoredFile:
     expires_at = None if expires_after_s is None else unix_now() + expires_after_s
     values = {"is_complete": True, "purpose": purpose, "expires_at": expires_at}
-    changed = update(files).where(files.c.id == file_id).values(values)
+    is_open = files.c.is_complete.is_(False) & files.c.is_hidden.is_(False)
+    changed = update(files).where(files.c.id == file_id, is_open).values(values)
     row = connection.execute(changed.returning(*_COLUMNS)).one_or_none()
     if row is None:
         raise FileNotFound(file_id)
@@ -153,19 +168,31 @@ def _read_piece(
 def _delete(connection: Connection, file_id: str, key_id: str | None) -> bool:
     if _get(connection, file_id, key_id) is None:
         return False
-    _drop(connection, [file_id])
+    _hide(connection, file_id)
     return True
 
 
-def _drop(connection: Connection, ids: list[str]) -> None:
-    connection.execute(delete(file_pieces).where(file_pieces.c.file_id.in_(ids)))
-    connection.execute(delete(files).where(files.c.id.in_(ids)))
+def _hide(connection: Connection, file_id: str) -> None:
+    """Makes a file invisible at once; its pieces go in further transactions."""
+    connection.execute(update(files).where(files.c.id == file_id).values(is_hidden=True))
 
 
-def _sweep(connection: Connection) -> int:
+def _hide_due(connection: Connection) -> None:
     is_broken = files.c.is_complete.is_(False) & (files.c.touched_at < unix_now() - _BROKEN_S)
     is_due = or_(files.c.expires_at <= unix_now(), is_broken)
-    ids = list(connection.execute(select(files.c.id).where(is_due).limit(_MAX_SWEPT)).scalars())
-    if ids:
-        _drop(connection, ids)
-    return len(ids)
+    connection.execute(update(files).where(is_due).values(is_hidden=True))
+
+
+def _delete_pieces(connection: Connection) -> int:
+    """Deletes some pieces of hidden files, or a hidden file without pieces; returns the number."""
+    hidden = select(files.c.id).where(files.c.is_hidden).limit(1)
+    file_id = connection.execute(hidden).scalar_one_or_none()
+    if file_id is None:
+        return 0
+    query = select(file_pieces.c.number).where(file_pieces.c.file_id == file_id)
+    numbers = list(connection.execute(query.limit(_MAX_DELETED)).scalars())
+    of_file = file_pieces.c.file_id == file_id
+    connection.execute(delete(file_pieces).where(of_file, file_pieces.c.number.in_(numbers)))
+    if len(numbers) < _MAX_DELETED:
+        connection.execute(delete(files).where(files.c.id == file_id))
+    return max(len(numbers), 1)

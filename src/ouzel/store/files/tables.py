@@ -25,6 +25,7 @@ files = Table(
     Column("purpose", String(32), nullable=False),
     Column("size_bytes", BigInteger, nullable=False),  # sum over the stored pieces
     Column("is_complete", Boolean, nullable=False),
+    Column("is_hidden", Boolean, nullable=False),  # its pieces are being deleted
     Column("created_at", Float(53), nullable=False),
     Column("expires_at", Float(53)),
     Column("touched_at", Float(53), nullable=False),  # the time of the newest piece

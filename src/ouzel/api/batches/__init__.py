@@ -1,0 +1,1 @@
+"""Endpoints of batches, and the application that answers their lines."""

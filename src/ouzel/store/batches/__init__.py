@@ -1,0 +1,1 @@
+"""Stores batches of requests with their lines and results."""

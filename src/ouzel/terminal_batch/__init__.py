@@ -1,0 +1,1 @@
+"""Runs a file of requests as a batch, for `ouzel batch`."""
