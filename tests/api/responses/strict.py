@@ -28,6 +28,8 @@ _BEYOND_THE_TYPES: dict[type[pydantic.BaseModel], set[str]] = {
     },
     openai_types.ResponseCustomToolCall: {"status"},
     openai_types.ResponseFunctionWebSearch: {"output", "sources"},
+    openai_types.ResponseCodeInterpreterToolCall: {"output", "sources"},
+    openai_types.ResponseFunctionShellToolCall: {"output", "sources"},
 }
 _ITEM: pydantic.TypeAdapter[ConversationItem] = pydantic.TypeAdapter(ConversationItem)
 _EVENT: pydantic.TypeAdapter[ResponseStreamEvent] = pydantic.TypeAdapter(ResponseStreamEvent)

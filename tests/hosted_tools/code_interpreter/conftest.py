@@ -1,22 +1,17 @@
 """Gives the tests of this folder containers."""
 
-from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator
 
 import pytest
 
 from ouzel.hosted_tools.code_interpreter.container import Container
-from tests.hosted_tools.code_interpreter.sandboxes import find_obstacle, opened_container
+from tests.hosted_tools.code_interpreter.sandboxes import opened_container, skip_without_sandbox
 
 
 @pytest.fixture(scope="session")
-def sandbox() -> Iterator[None]:
+def sandbox() -> None:
     """Skips the test, with the reason, where no sandbox can be made."""
-    with ThreadPoolExecutor(1) as thread:  # this thread may have a running event loop
-        obstacle = thread.submit(find_obstacle).result()
-    if obstacle is not None:
-        pytest.skip(f"no sandbox: {obstacle}")
-    yield
+    skip_without_sandbox()
 
 
 @pytest.fixture

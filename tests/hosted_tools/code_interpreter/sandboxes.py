@@ -2,9 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 from ouzel.hosted_tools.code_interpreter.container import Container
 from ouzel.hosted_tools.code_interpreter.containers import Containers
@@ -40,6 +43,14 @@ def find_obstacle() -> str | None:
     except SandboxUnavailable as error:
         return str(error)
     return None
+
+
+def skip_without_sandbox() -> None:
+    """Skips the test, with the reason, where no sandbox can be made."""
+    with ThreadPoolExecutor(1) as thread:  # this thread may have a running event loop
+        obstacle = thread.submit(find_obstacle).result()
+    if obstacle is not None:
+        pytest.skip(f"no sandbox: {obstacle}")
 
 
 @asynccontextmanager

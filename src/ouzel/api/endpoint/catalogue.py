@@ -12,6 +12,7 @@ from ouzel.api.endpoint.services import Services, SharedServices
 from ouzel.config import LimitsConfig, ServerConfig, StoreConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
+from ouzel.hosted_tools.code_interpreter.containers import Containers
 from ouzel.observability import Metrics
 from ouzel.pooling import Task
 from ouzel.responses.dialect import OPENAI, ResponseDialect
@@ -33,10 +34,12 @@ class Catalogue:
         *,
         hosted: HostedKinds = NO_HOSTED_KINDS,
         max_file_bytes: int = StoreConfig().max_file_bytes,
+        containers: Containers | None = None,
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
-        `hosted` are tools that the server runs. `max_file_bytes` limits an uploaded file.
+        `hosted` are tools that the server runs, `containers` run the code of models.
+        `max_file_bytes` limits an uploaded file.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -56,6 +59,7 @@ class Catalogue:
             dialect=dialect,
             hosted=hosted,
             max_file_bytes=max_file_bytes,
+            containers=containers,
         )
         for model in models:
             self.add(model)

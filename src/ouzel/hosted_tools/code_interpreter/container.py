@@ -49,6 +49,7 @@ class Container:
         self.idle_s = idle_s  # it ends after this time without a call
         self.created_at = self.last_active_at = time.time()
         self.has_ended = asyncio.Event()
+        self.copied: set[str] = set()  # ids of uploaded files whose copies it has
         self._sandbox = sandbox
         self._on_end = on_end
         self._files = ContainerFiles()
@@ -112,10 +113,18 @@ class Container:
             )
         )
         done = answer.done
-        self._files.update(done.files, done.changed)
+        changed = self._files.update(done.files, done.changed)
         stderr = answer.text("stderr") + _note_dropped(done.dropped)
         is_interrupted = answer.interrupted is not None
-        return CommandResult(answer.text("stdout"), stderr, None if is_interrupted else done.exit)
+        if done.error is not None:
+            stderr += f"\n[The command could not be run: {done.error}.]"
+        return CommandResult(
+            answer.text("stdout"),
+            stderr,
+            None if is_interrupted else done.exit,
+            files=tuple(changed),
+            is_state_lost=done.lost,
+        )
 
     async def list_files(self) -> list[ContainerFile]:
         """Returns the files of the work directory. Raises ContainerEnded."""
@@ -147,9 +156,15 @@ class Container:
         """Writes a client's file into the work directory. Raises FileRefused, ContainerEnded."""
         path = check_file_name(name)
         await self._write(path, b"", is_first=True)
-        async for piece in pieces:
-            for start in range(0, len(piece), PIECE_BYTES):
-                await self._write(path, piece[start : start + PIECE_BYTES], is_first=False)
+        try:
+            async for piece in pieces:
+                for start in range(0, len(piece), PIECE_BYTES):
+                    await self._write(path, piece[start : start + PIECE_BYTES], is_first=False)
+        except Exception:
+            # Broad: whatever ends the upload, half a file must not stay.
+            if not self.is_ending:
+                await self._call(Request("delete", fields={"path": path}))
+            raise
         self._files.note_users(path)
         await self.list_files()
         return self._files.find_path(path)

@@ -17,8 +17,8 @@ from ouzel.hosted_tools.code_interpreter.sandbox_process import SandboxProcess
 
 logger = logging.getLogger(__name__)
 
-ID_PREFIX = "cntr"
 _RETRY_S = 60.0
+_MAX_ENDED = 10_000  # ids of ended containers that are remembered
 
 
 class Containers:
@@ -28,6 +28,7 @@ class Containers:
         self.max_idle_s = idle_s
         self._max_containers = max_containers
         self._containers: dict[str, Container] = {}  # until all of its processes have ended
+        self._ended: dict[str, None] = {}  # ids of ended containers, the oldest first
         self._num_starting = 0
         self._is_closed = False
         if plan.cgroup is not None:
@@ -37,12 +38,14 @@ class Containers:
         self,
         key_id: str | None,
         *,
+        container_id: str | None = None,
         name: str = "",
         memory_bytes: int | None = None,
         idle_s: float | None = None,
     ) -> Container:
         """Starts a container; it may ask for less memory and time than the operator allows.
 
+        `container_id` is an id of `new_container_id` that no container has had.
         Raises TooManyContainers and SandboxUnavailable.
         """
         is_full = len(self._containers) + self._num_starting >= self._max_containers
@@ -52,7 +55,8 @@ class Containers:
                 f"(sandbox_max_containers): delete one, or wait until one has expired",
                 retry_after_s=_RETRY_S,
             )
-        container_id = f"{ID_PREFIX}_{secrets.token_hex(24)}"
+        container_id = container_id or new_container_id()
+        assert container_id not in self._containers
         limits = self.plan.limits
         plan = replace(
             self.plan,
@@ -84,6 +88,11 @@ class Containers:
             raise ContainerNotFound(container_id)
         return found
 
+    def has_ended(self, container_id: str) -> bool:
+        """Tells whether there was a container with this id. An id is never used again."""
+        found = self._containers.get(container_id)
+        return container_id in self._ended or (found is not None and found.is_ending)
+
     def list(self, key_id: str | None) -> "Sequence[Container]":
         """Returns the containers of a key, the oldest first."""
         return [
@@ -103,3 +112,10 @@ class Containers:
 
     def _forget(self, container: Container) -> None:
         self._containers.pop(container.id, None)
+        self._ended[container.id] = None
+        if len(self._ended) > _MAX_ENDED:
+            del self._ended[next(iter(self._ended))]
+
+
+def new_container_id() -> str:
+    return f"cntr_{secrets.token_hex(24)}"

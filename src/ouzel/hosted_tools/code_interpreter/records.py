@@ -57,6 +57,8 @@ class CommandResult:
     stdout: str
     stderr: str
     exit_code: int | None  # None: the command was ended after its time
+    files: tuple[ContainerFile, ...] = ()  # new and changed files of the work directory
+    is_state_lost: bool = False  # the variables of Python are gone
 
 
 class SandboxUnavailable(OuzelError):
