@@ -95,7 +95,7 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "A cgroup of version 2 without processes that belongs to the server's user. Each "
             "container gets a cgroup below it, which holds memory and processes exactly.",
-            unset="none: the limits are those of processes, and the server measures",
+            unset="none: each process has limits, and the server measures a container",
         ),
     ] = ""
     sandbox_max_containers: Annotated[

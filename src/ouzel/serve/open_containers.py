@@ -1,4 +1,4 @@
-"""Opens the containers in which models run code, and checks first that the sandbox holds."""
+"""Opens the containers for code of models, and first checks that the sandbox holds."""
 
 import logging
 import os

@@ -213,7 +213,8 @@ async def test_there_is_no_network(hostile: Container) -> None:
         assert await read_logs(hostile, connect) == "'ECONNREFUSED'"
     away = "attempt(lambda: socket.create_connection(('1.1.1.1', 53), 10))"
     assert await read_logs(hostile, away) == "'ENETUNREACH'"
-    # netlink, packets, the hypervisor (which has no namespaces), the kernel's cryptography
+    # netlink, packets, the kernel's cryptography, and the hypervisor, whose sockets no
+    # namespace separates
     for family in (16, 17, 38, 40):
         code = f"attempt(lambda: socket.socket({family}, socket.SOCK_RAW))"
         assert await read_logs(hostile, code) == "'EAFNOSUPPORT'"

@@ -17,8 +17,12 @@ _GIB = 2**30
 
 
 class ExpiresAfter(msgspec.Struct, frozen=True, kw_only=True):
-    anchor: Literal["last_active_at"]
-    minutes: Annotated[int, Meta(ge=1, le=1440)]
+    anchor: Annotated[
+        Literal["last_active_at"], Meta(description="The time counts from the last call.")
+    ]
+    minutes: Annotated[
+        int, Meta(ge=1, le=1440, description="At most the server's --sandbox-idle-minutes.")
+    ]
 
 
 class CreateContainerRequest(msgspec.Struct, kw_only=True):

@@ -29,7 +29,7 @@ _HOST_ETC = ("alternatives", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d
 _NOT_OF_ROOT = frozenset({"dev", "proc", "sys", "tmp", "run", "mnt", "boot", "lost+found"})
 # Files of /proc that show the host more than needed; they are covered where they exist.
 _COVERED = ("/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/sched_debug")
-_NUM_THREADS = 4  # of the libraries of numpy: each thread takes address space
+_NUM_THREADS = 4  # threads of numpy's libraries: each takes address space
 _USERS = "user:x:1000:1000:user:/mnt/data:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 _GROUPS = "user:x:1000:\nnogroup:x:65534:\n"
 

@@ -1,7 +1,7 @@
 """Limits a sandbox by a cgroup of version 2, below a cgroup that the operator gives to the server.
 
-A cgroup holds every limit exactly, also for the memory of the kernel. Without one, the limits are
-those of processes (setrlimit), and the server measures the sandbox.
+A cgroup holds every limit exactly, also for the memory of the kernel. Without one, each
+process has limits (setrlimit), and the server measures the sandbox.
 """
 
 import logging
@@ -52,7 +52,7 @@ def make_cgroup(parent: Path, name: str, limits: SandboxLimits) -> Path:
 
 
 def remove_cgroup(cgroup: Path) -> None:
-    """Ends what still runs in a cgroup, and removes it."""
+    """Ends all processes of a cgroup, and removes it."""
     try:
         with suppress(FileNotFoundError):
             (cgroup / "cgroup.kill").write_text("1")

@@ -1,4 +1,4 @@
-"""A container: a sandbox that runs the calls of one client, one after the other.
+"""A container is a sandbox that runs the calls of one client, one after the other.
 
 1.  A call has a time and an amount of processor time; `exchange.py` tells how it ends after them. A
     cancelled call is interrupted in the same way. The next call waits until that is over.
@@ -28,7 +28,7 @@ from ouzel.hosted_tools.code_interpreter.usage import Usage, measure
 logger = logging.getLogger(__name__)
 
 _BUSY_S, _IDLE_S = 0.1, 2.0  # between two measurements
-_OWN_THREADS = 4  # of bubblewrap and the driver
+_OWN_THREADS = 4  # bubblewrap and the driver have these
 _MAX_IDLE_CPU_S = 5.0  # stopped processes use none, and the driver's work on files is small
 
 
@@ -133,7 +133,10 @@ class Container:
         return self._files.list()
 
     async def find_file(self, file_id: str) -> ContainerFile:
-        """Raises ContainerFileNotFound and ContainerEnded."""
+        """Lists the files anew and returns one of them.
+
+        Raises ContainerFileNotFound and ContainerEnded.
+        """
         await self.list_files()
         return self._files.find(file_id)
 
@@ -161,7 +164,7 @@ class Container:
                 for start in range(0, len(piece), PIECE_BYTES):
                     await self._write(path, piece[start : start + PIECE_BYTES], is_first=False)
         except Exception:
-            # Broad: whatever ends the upload, half a file must not stay.
+            # Broad: half a file must not stay after any failure of the upload.
             if not self.is_ending:
                 await self._call(Request("delete", fields={"path": path}))
             raise
@@ -170,7 +173,10 @@ class Container:
         return self._files.find_path(path)
 
     async def delete_file(self, file_id: str) -> None:
-        """Raises ContainerFileNotFound, FileRefused and ContainerEnded."""
+        """Deletes a file of the work directory.
+
+        Raises ContainerFileNotFound, FileRefused and ContainerEnded.
+        """
         file = await self.find_file(file_id)
         answer = await self._call(Request("delete", fields={"path": file.path}))
         if answer.done.error is not None:

@@ -1,4 +1,4 @@
-"""All containers of a server. A container belongs to the API key that has made it."""
+"""Holds all containers of a server. A container belongs to the API key that has made it."""
 
 import asyncio
 import logging
@@ -82,7 +82,7 @@ class Containers:
         return container
 
     def find(self, container_id: str, key_id: str | None) -> Container:
-        """Raises ContainerNotFound."""
+        """Returns a running container of a key. Raises ContainerNotFound."""
         found = self._containers.get(container_id)
         if found is None or found.key_id != key_id or found.is_ending:
             raise ContainerNotFound(container_id)

@@ -16,7 +16,7 @@ from ouzel.hosted_tools.code_interpreter.frames import (
 )
 from ouzel.hosted_tools.code_interpreter.sandbox_process import SandboxProcess
 
-_GRACE_S = 5.0  # for an answer after an interrupt, and after a kill
+_GRACE_S = 5.0  # time to answer after an interrupt, and after a kill
 _MAX_IMAGES = 8
 
 
@@ -30,7 +30,7 @@ class Request:
     payload: bytes = b""
     fields: dict[str, object] = field(default_factory=dict)
     timeout_s: float = 60.0
-    max_bytes: int = 1 << 20  # of the answer, images apart
+    max_bytes: int = 1 << 20  # limit of the answer, images apart
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from ouzel.hosted_tools.code_interpreter.records import MAX_LISTED_FILES
 _LENGTHS = struct.Struct("!II")
 _MAX_HEADER = 1 << 20
 _MAX_PAYLOAD = 4 << 20
-PIECE_BYTES = 1 << 20  # of a file, in one frame
+PIECE_BYTES = 1 << 20  # longest piece of a file in one frame
 
 
 class FrameFault(Exception):

@@ -14,11 +14,11 @@ class SandboxLimits:
     """The limits of one container."""
 
     memory_bytes: int
-    file_bytes: int  # of the work directory; /tmp may hold half as much, /dev/shm a quarter
+    file_bytes: int  # size of the work directory; /tmp has half as much, /dev/shm a quarter
     max_processes: int  # threads count too
     cpu_s: float  # processor time of one call, by all processes together
     call_timeout_s: float
-    output_bytes: int  # of one call; the rest is left out
+    output_bytes: int  # longest output of one call; the rest is left out
     max_inodes: int = 100_000  # files and directories, which take memory of the kernel
 
 

@@ -36,7 +36,7 @@ _NUM_DIRECTORIES = 4
 _MAX_COMPLAINT = 500
 _LAUNCH = Path(__file__).parent / "launch.py"
 _FREE_UID, _NOBODY = 2_000_000_000, 65534  # ids that belong to no person
-_MAX_OPEN_FILES = 256  # in one process
+_MAX_OPEN_FILES = 256  # limit of one process
 _COUNTS_BY_NAMESPACE = (5, 14)  # older kernels count all processes of the user on the host
 _REMEDY = (
     "User namespaces must be allowed for this server (sysctl user.max_user_namespaces > 0 and "

@@ -102,7 +102,7 @@ _TYPING = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX put keys into a terminal
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
-    column: int  # of the tables above
+    column: int  # column in the tables above
     audit_arch: int
     ends_at: int  # numbers from here on belong to another way of calling
 

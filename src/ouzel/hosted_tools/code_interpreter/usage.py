@@ -17,7 +17,7 @@ _THREADS = 17
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    memory_bytes: int  # of processes; the file systems have sizes of their own
+    memory_bytes: int  # the processes'; file systems have sizes of their own
     cpu_s: float
     num_threads: int
     num_inodes: int

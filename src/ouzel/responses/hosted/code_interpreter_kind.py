@@ -39,7 +39,7 @@ from ouzel.store.base import Store
 from ouzel.wire.offered_tools import ClientName, OfferedTool
 
 _OUTPUTS = "code_interpreter_call.outputs"
-_MAX_IMAGE_BYTES = 4 * 2**20  # of all images of one call
+_MAX_IMAGE_BYTES = 4 * 2**20  # limit of all images of one call
 _DESCRIPTION = (
     "Runs Python code in a sandbox without a network, like a cell of a notebook: variables stay "
     "until the next call, the value of the last expression and everything that is printed is "

@@ -1,4 +1,4 @@
-"""Tells what a sandbox allows; the server runs it once in each new kind of sandbox."""
+"""Tests the walls of a sandbox from inside; each server runs it at its start."""
 
 import json
 import os

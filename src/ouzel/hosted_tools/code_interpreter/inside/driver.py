@@ -36,7 +36,7 @@ WORK = work_files.WORK
 SESSION = os.path.join(INSIDE, "session.py")
 _PR_SET_DUMPABLE = 4
 _PIECE = 1 << 20
-_MAX_LINE = 16 << 20  # of a message of the session
+_MAX_LINE = 16 << 20  # longest message of a session
 _MAX_IMAGES = 8
 _MAX_IMAGE = 2 << 20
 _TICK_S = 0.05
@@ -213,7 +213,7 @@ class Driver:
         return {**done, "dropped": output.num_dropped}
 
     def _follow(self, session: Session, output: Output) -> _Header | None:
-        """Passes on what a session says; returns its last message, or None if it has ended."""
+        """Passes on the messages of a session; returns the last, or None if the session ended."""
         num_images = 0
         waited: list[Any] = [self._control.connection, session.connection, session.reading]
         is_interrupted = False
