@@ -37,7 +37,7 @@ from ouzel.types.engine_request import EngineRequest
 
 NUM_USERS = 8
 THINK_S = 1.5  # average pause between an answer and the next question
-LEFT_OUT_S = 3.0  # of each round
+LEFT_OUT_S = 3.0  # time at the begin of each round that does not count
 ANSWER_TOKENS = 48
 LINE_TOKENS = 16
 NUM_AT_ONCE = 162  # requests in the offline engine; a batch has as many

@@ -16,7 +16,10 @@ FILES_OF_EXTRAS = {
     "prompts/media/container_job.py": "video",
     "prompts/media/frame_display.py": "video",
     "prompts/media/document_job.py": "pdf",
-    "hosted_tools/mcp/session.py": "mcp",
+    "hosted_tools/mcp/connection.py": "mcp",
+    "hosted_tools/mcp/faults.py": "mcp",
+    "hosted_tools/mcp/incoming.py": "mcp",
+    "hosted_tools/mcp/program.py": "mcp",
     "hosted_tools/web_search/readable_job.py": "web",
 }
 # Packages that no dependency of this project names: jinja2 requires markupsafe, only the

@@ -22,6 +22,7 @@ from ouzel.generation import ServedModel
 from ouzel.responses.hosted.code_interpreter_kind import CodeInterpreterKind
 from ouzel.responses.hosted.kinds import HostedKinds
 from ouzel.responses.hosted.shell_kind import ShellKind
+from ouzel.serve.prompt_files import open_prompts
 from ouzel.store.base import Store
 from ouzel.store.sql_store import open_store
 from tests.api.server_setup import ServerSetup
@@ -126,6 +127,7 @@ class RunningServer:
             store,
             response_dialect(setup.config.profile),
             hosted=_add_containers(setup, store),
+            prompts=open_prompts(setup.config.prompts),
             max_file_bytes=setup.max_file_bytes,
             containers=setup.containers,
         )

@@ -8,11 +8,13 @@ import pytest
 
 from ouzel.api.operations import DOCUMENTED
 from ouzel.checkpoint.sentence_files import SentenceFiles
+from tests.api.batches.setup import upload
 from tests.api.malformed import Malformed, malformed_requests
-from tests.api.requests import Json, chat, read_error, wait_until
+from tests.api.requests import Json, chat, read_error
 from tests.api.serving import running_server
 
 CHAT = "/v1/chat/completions/{completion_id}"
+BATCHES = "/v1/batches"
 CONVERSATION = "/v1/conversations/{conversation_id}"
 GOOD: dict[str, Json] = {
     "/v1/chat/completions": chat("Hi", stream=False, max_tokens=2),
@@ -24,6 +26,7 @@ GOOD: dict[str, Json] = {
     "/v1/conversations": {"items": [{"role": "user", "content": "Hi"}], "metadata": {"a": "b"}},
     CONVERSATION: {"metadata": {"a": "b"}},
     f"{CONVERSATION}/items": {"items": [{"role": "user", "content": "Hi"}]},
+    BATCHES: {"endpoint": "/v1/completions", "completion_window": "24h"},  # and a file
     "/v1/tokenize": {"model": "parrot", "messages": [{"role": "user", "content": "Hi"}]},
     "/v1/detokenize": {"model": "parrot", "tokens": [72, 105]},
 }
@@ -63,8 +66,11 @@ def test_every_operation_with_a_body_is_tried() -> None:
 def test_each_malformed_request_is_answered_with_the_name_of_its_field(
     keeping: httpx.Client, path: str
 ) -> None:
-    requests = list(malformed_requests(path, GOOD[path]))
-    assert len(requests) > (300 if "stream" in GOOD[path] else 70)
+    good = GOOD[path]
+    if path == BATCHES:
+        good = good | {"input_file_id": upload(keeping, b"{}")}
+    requests = list(malformed_requests(path, good))
+    assert len(requests) > (300 if "stream" in good else 70)
     url = path.format(
         conversation_id=keeping.post("/v1/conversations", json={}).json()["id"],
         completion_id=_store_chat(keeping),
@@ -73,15 +79,13 @@ def test_each_malformed_request_is_answered_with_the_name_of_its_field(
     for position, request in enumerate(requests):
         complaints.append(complaint(request, keeping.post(url, json=request.body)))
         if position % 30 == 0:
-            assert keeping.post(url, json=GOOD[path]).status_code == 200
+            assert keeping.post(url, json=good).status_code == 200
     assert not any(complaints), "\n".join(filter(None, complaints))
 
 
 def _store_chat(keeping: httpx.Client) -> str:
     body = chat("Hi", store=True)
     completion_id: str = keeping.post("/v1/chat/completions", json=body).json()["id"]
-    path = CHAT.format(completion_id=completion_id)
-    wait_until(lambda: keeping.get(path).status_code == 200)
     return completion_id
 
 

@@ -1,4 +1,4 @@
-"""`ouzel batch`: a file of requests, on a server and in the process, also after Ctrl-C."""
+"""`ouzel batch` runs a file of requests on a server or in its process, also after Ctrl-C."""
 
 import signal
 import subprocess

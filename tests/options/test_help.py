@@ -99,9 +99,10 @@ def test_headings_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
         "Pictures, videos and PDFs in requests",
         "Address",
         "TLS",
+        "Prompt templates",
         "Compatibility",
         "Browsers (CORS)",
-        "Storage of responses and conversations",
+        "Storage of responses, conversations and chats",
         "Tools that the server runs",
         "Observability",
     ]

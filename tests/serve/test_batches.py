@@ -1,4 +1,4 @@
-"""Batches survive kill -9 of their server at any moment; several servers share a batch."""
+"""Tests kill servers in the middle of a batch, and let several servers share one."""
 
 import random
 import sqlite3
@@ -27,7 +27,7 @@ def make_lines(num_lines: int) -> list[dict[str, Any]]:
     ]
 
 
-def client_of(server: RunningServer) -> httpx.Client:
+def open_client(server: RunningServer) -> httpx.Client:
     return httpx.Client(base_url=server.root, timeout=None)
 
 
@@ -47,7 +47,7 @@ def test_kill_9_loses_no_result_and_runs_no_line_twice(tmp_path: Path, seed: int
     for _ in range(NUM_KILLS):
         with (
             serving(cache_dir=tmp_path, is_executed=True) as server,
-            client_of(server) as http,
+            open_client(server) as http,
         ):
             engine = server.engine_process()
             if not batch_id:
@@ -64,7 +64,7 @@ def test_kill_9_loses_no_result_and_runs_no_line_twice(tmp_path: Path, seed: int
         if found:  # empty after the end: the results are in the output file
             assert stored.items() <= found.items()
             stored = found
-    with serving(cache_dir=tmp_path) as server, client_of(server) as http:
+    with serving(cache_dir=tmp_path) as server, open_client(server) as http:
         batch = wait(http, batch_id)
         assert batch["status"] == "completed"
         assert batch["request_counts"] == {
@@ -80,7 +80,7 @@ def test_kill_9_loses_no_result_and_runs_no_line_twice(tmp_path: Path, seed: int
 
 
 def test_a_stop_gives_the_lines_back_at_once(tmp_path: Path) -> None:
-    with serving(cache_dir=tmp_path) as server, client_of(server) as http:
+    with serving(cache_dir=tmp_path) as server, open_client(server) as http:
         lines = make_lines(400)
         for line in lines:
             line["body"] |= {"max_tokens": 200, "ignore_eos": True}
@@ -107,7 +107,7 @@ def two_servers(tmp_path: Path, postgres_url: str) -> Iterator[list[RunningServe
 
 def test_two_servers_share_a_batch(two_servers: list[RunningServer]) -> None:
     with ExitStack() as stack:
-        clients = [stack.enter_context(client_of(server)) for server in two_servers]
+        clients = [stack.enter_context(open_client(server)) for server in two_servers]
         lines = make_lines(600)
         batch_id = create(clients[0], upload(clients[0], jsonl(lines)))["id"]
         batch = wait(clients[1], batch_id)

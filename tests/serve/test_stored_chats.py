@@ -4,7 +4,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.api.requests import Json, wait_until
+from tests.api.requests import Json
 from tests.serve.running import serving
 
 PATH = "chat/completions"
@@ -30,7 +30,7 @@ def test_kill_9_loses_no_answered_chat_and_leaves_no_half_one(tmp_path: Path) ->
         engine = server.engine_process()
         answered = http.post(PATH, json=build_body(max_tokens=3)).json()
         path = f"{PATH}/{answered['id']}"
-        wait_until(lambda: http.get(path).status_code == 200)
+        assert http.get(path).status_code == 200
         with http.stream("POST", PATH, json=build_body(**ENDLESS)) as stream:
             pieces = stream.iter_bytes()
             while b'"content":"' not in next(pieces):

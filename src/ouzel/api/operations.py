@@ -47,7 +47,7 @@ from ouzel.api.ovms import completions as ovms_completions
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms import vectors as ovms_vectors
 from ouzel.api.ranking import rerank, score
-from ouzel.api.responses import compact, count, create, retrieve
+from ouzel.api.responses import compact, count, create, prompts, retrieve
 from ouzel.api.responses import stored as responses
 from ouzel.api.responses.socket import endpoint as socket
 from ouzel.api.site import playground
@@ -69,6 +69,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *responses.OPERATIONS,
     *count.OPERATIONS,
     *compact.OPERATIONS,
+    *prompts.OPERATIONS,
     *conversations.OPERATIONS,
     *conversation_items.OPERATIONS,
     *files.OPERATIONS,

@@ -45,7 +45,7 @@ class InputLines:
         self._endpoint = endpoint
         self._find_model = find_model
         self._rest = b""
-        self._number = 0  # of the last line
+        self._number = 0  # number of the last line
         self._custom_ids: set[str] = set()
         self._found: dict[str, str | InvalidRequest] = {}  # models by their names in lines
         self.model: str | None = None  # the first name of the model of all lines

@@ -6,7 +6,7 @@ Rules
 2. The server's own "try again later" (429, 503) is no result: the line waits and is sent again. So
    is, a few times, a line that was lost to a fault of the engine.
 3. A line is prepared in a turn of the event loop of its own: requests of users wait for one line.
-4. Results are written in groups: all that came while the group before was being written.
+4. Results are written in groups, each as soon as the group before is written.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from ouzel.store.errors import StoreUnavailable
 logger = logging.getLogger(__name__)
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
-_MAX_FAULTS = 2  # of the engine, before the fault is the line's result
+_MAX_FAULTS = 2  # further faults of the engine are the line's result
 _WRITE_AGAIN_S = 1.0
 _MAX_UNWRITTEN = 2000
 

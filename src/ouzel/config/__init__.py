@@ -209,6 +209,14 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         Literal["none", "optional", "required"],
         option("Whether clients must show a certificate.", heading="TLS"),
     ] = "none"
+    prompts: Annotated[
+        str,
+        option(
+            "A YAML file with prompt templates for /v1/responses, or a directory of such files.",
+            unset="none",
+            heading="Prompt templates",
+        ),
+    ] = ""
     profile: Annotated[
         Profile,
         option(
@@ -330,11 +338,12 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
-    heading: ClassVar[str] = "Storage of responses and conversations"
+    heading: ClassVar[str] = "Storage of responses, conversations and chats"
 
-    store: Annotated[bool, option("Store conversations, and responses without store: false.")] = (
-        True
-    )
+    store: Annotated[
+        bool,
+        option("Store conversations, responses without store: false, chats with store: true."),
+    ] = True
     store_url: Annotated[
         str,
         option(

@@ -198,7 +198,7 @@ class EngineCore:
         return self._requests.take_outputs()
 
     def _note_background(self, scheduled: list[Scheduled], begin_s: float) -> None:
-        """Tells the limits of background work how long the step took, and what it computed."""
+        """Gives the duration and the content of the step to the limits of background work."""
         others = [each.sequence for each in scheduled if not each.sequence.request.is_background]
         num_tokens = sum(
             each.num_new_tokens for each in scheduled if each.sequence.request.is_background

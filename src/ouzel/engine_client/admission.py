@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from ouzel.engine_client.background import is_in_background
+from ouzel.engine_client.background import in_background
 from ouzel.engine_client.engine_state import EngineState
 from ouzel.errors import EngineUnavailable, Overloaded
 
@@ -31,7 +31,7 @@ class Admission:
 
     def __init__(self, engines: Admitting) -> None:
         self._engines = engines
-        self.num_admitted = 0  # without the background
+        self.num_admitted = 0  # places that are not in the background
         self.num_in_background = 0
         self._is_empty = asyncio.Event()
         self._is_empty.set()
@@ -44,7 +44,7 @@ class Admission:
     def num_free(self) -> int:
         """Counts the free places for requests like the present one."""
         engines = self._engines
-        num_used = self.num_in_background if is_in_background() else self.num_admitted
+        num_used = self.num_in_background if in_background.get() else self.num_admitted
         return engines.max_admitted - num_used if engines.state is EngineState.READY else 0
 
     @contextmanager
@@ -53,25 +53,25 @@ class Admission:
         engines = self._engines
         if engines.state not in (EngineState.READY, EngineState.LEAVING):
             raise EngineUnavailable(engines.reason, retry_after_s=2.0)
-        in_background = is_in_background()
-        num_used = self.num_in_background if in_background else self.num_admitted
+        is_background = in_background.get()
+        num_used = self.num_in_background if is_background else self.num_admitted
         if num_used + num_requests > engines.max_admitted:
             raise Overloaded(
                 f"the server is full: {num_used} requests run or wait, the limit is "
                 f"{engines.max_admitted}, given {num_requests} more",
                 retry_after_s=1.0,
             )
-        self._count(num_requests, in_background=in_background)
+        self._count(num_requests, is_background=is_background)
         self._is_empty.clear()
         try:
             yield
         finally:
-            self._count(-num_requests, in_background=in_background)
+            self._count(-num_requests, is_background=is_background)
             if not (self.num_admitted or self.num_in_background):
                 self._is_empty.set()
 
-    def _count(self, num_requests: int, *, in_background: bool) -> None:
-        if in_background:
+    def _count(self, num_requests: int, *, is_background: bool) -> None:
+        if is_background:
             self.num_in_background += num_requests
         else:
             self.num_admitted += num_requests

@@ -13,25 +13,21 @@ import msgspec
 
 from ouzel.types.engine_request import BACKGROUND_PRIORITY, EngineRequest
 
-_is_in_background: ContextVar[bool] = ContextVar("is_in_background", default=False)
+in_background: ContextVar[bool] = ContextVar("in_background", default=False)
 
 
 @contextmanager
 def background() -> Iterator[None]:
     """Lets all requests of the block, and of tasks that it creates, run in the background."""
-    token = _is_in_background.set(True)
+    token = in_background.set(True)
     try:
         yield
     finally:
-        _is_in_background.reset(token)
-
-
-def is_in_background() -> bool:
-    return _is_in_background.get()
+        in_background.reset(token)
 
 
 def lower_priority(request: EngineRequest) -> EngineRequest:
     """Returns the request with a priority of the background, if it runs there."""
-    if not is_in_background() or request.is_background:
+    if not in_background.get() or request.is_background:
         return request
     return msgspec.structs.replace(request, priority=BACKGROUND_PRIORITY + request.priority)

@@ -10,7 +10,7 @@ choices.
 """
 
 from ouzel.engine_client import EngineClient, EngineState
-from ouzel.engine_client.background import background, is_in_background
+from ouzel.engine_client.background import background, in_background
 from ouzel.generation.accept import accept
 from ouzel.generation.demands import OutputForm, ToolUse
 from ouzel.generation.generation import Generation
@@ -74,7 +74,7 @@ __all__ = [  # includes names from the rooms below that the HTTP layer needs
     "background",
     "collect_span_attributes",
     "document_part",
-    "is_in_background",
+    "in_background",
     "picture_part",
     "prepare_reasoning_budgets",
     "system_fingerprint",

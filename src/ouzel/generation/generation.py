@@ -11,7 +11,7 @@ from typing import assert_never
 import msgspec
 
 from ouzel.engine_client import Engines
-from ouzel.engine_client.background import is_in_background
+from ouzel.engine_client.background import in_background
 from ouzel.errors import EngineFailed, EngineUnavailable, InvalidRequest, Overloaded
 from ouzel.generation.best_of import BestOf
 from ouzel.generation.choice import Choice
@@ -66,7 +66,7 @@ class Generation:
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
         # Nobody waits for such a request: its times would hide the times of users.
-        self._is_in_background = is_in_background()
+        self._is_in_background = in_background.get()
         self._counts = metrics.of_engine(0)  # counters of engine 0, later of the request's engine
         self._cache_salt = model.cache_salt(key_id, request.cache_salt)
         self._adapter = model.adapter if request.adapter is None else request.adapter

@@ -1,4 +1,4 @@
-"""Reads the YAML file of `--config`; unlike YAML's own reader, refuses a key that stands twice."""
+"""Reads YAML files; unlike YAML's own reader, refuses a key that stands twice."""
 
 from pathlib import Path
 from typing import Any  # `converted` checks the values
@@ -25,14 +25,7 @@ class _Loader(yaml.SafeLoader):
 
 def read_options_file(path: Path) -> dict[str, Any]:
     """Returns the values of the file by the names of options. Raises InvalidOption."""
-    try:
-        # YAML reads the open file: given a text, its messages would quote lines, and perhaps a key.
-        with path.open(encoding="utf-8") as file:
-            content = yaml.load(file, _Loader)
-    except OSError as error:
-        raise InvalidOption(f"--config {path}: cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InvalidOption(f"--config {path}: {' '.join(str(error).split())}") from error
+    content = read_yaml(path, f"--config {path}")
     if not isinstance(content, dict):
         raise InvalidOption(f"--config {path}: must hold a mapping of option names to values")
     known = {option.name for record in RECORDS for option in list_options(record)}
@@ -40,4 +33,17 @@ def read_options_file(path: Path) -> dict[str, Any]:
     if unknown:
         suggestion = did_you_mean([key.replace("-", "_") for key in unknown], known)
         raise InvalidOption(f"--config {path}: there is no option {', '.join(unknown)}{suggestion}")
+    return content
+
+
+def read_yaml(path: Path, name: str) -> object:
+    """Returns the content of a file. Raises InvalidOption, with `name` in its message."""
+    try:
+        # YAML reads the open file: given a text, its messages would quote lines, and perhaps a key.
+        with path.open(encoding="utf-8") as file:
+            content: object = yaml.load(file, _Loader)
+    except OSError as error:
+        raise InvalidOption(f"{name}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InvalidOption(f"{name}: {' '.join(str(error).split())}") from error
     return content

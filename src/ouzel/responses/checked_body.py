@@ -13,8 +13,10 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationOptions, ServedModel
 from ouzel.responses.hosted.kinds import Entry
 from ouzel.responses.includable import LOGPROBS, log_never_present
+from ouzel.responses.input_items import InputItem
 from ouzel.responses.items.listed_tools import decode_tools
 from ouzel.responses.request import ResponsesRequest, find_hints, shows_logprobs
+from ouzel.responses.templates.filling import FilledTemplate
 from ouzel.responses.text_format import choose_form
 from ouzel.wire.chat import Chat, read_shared_chat
 from ouzel.wire.offered_tools import NO_HOSTED_TOOLS, HostedOffer
@@ -31,10 +33,17 @@ class CheckedBody:
     fields: ResponsesRequest
     chat: Chat
     hosted: Sequence[Entry] = ()  # the entries of `tools` that this server runs
+    template: FilledTemplate | None = None  # None for a body without `prompt`
 
     @property
     def options(self) -> GenerationOptions:
         return self.chat.options
+
+    @property
+    def template_items(self) -> list[InputItem]:
+        """Returns the messages of the prompt template, which come before the input."""
+        messages = () if self.template is None else self.template.messages
+        return [InputItem(message, "prompt") for message in messages]
 
 
 def check_body(

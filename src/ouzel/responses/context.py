@@ -32,11 +32,12 @@ class Context:
     num_recent_bytes: int = 0  # bytes of `earlier` if the store does not have its items
     compaction: CompactionItem | None = None  # replaces `earlier` and `input` for the model
     output: Sequence[InputItem] = ()  # items that the response has, before a further turn
+    template: Sequence[InputItem] = ()  # messages of the prompt template; they are not stored
 
     @property
     def items(self) -> list[InputItem]:
         compaction = () if self.compaction is None else [_input_item(self.compaction)]
-        return [*self.earlier, *self.input, *compaction, *self.output]
+        return [*self.template, *self.earlier, *self.input, *compaction, *self.output]
 
     @property
     def last_item_read(self) -> str:
@@ -61,6 +62,7 @@ async def read_context(
     store: Store | None,
     key_id: str | None,
     recent: RecentResponses | None = None,
+    template: Sequence[InputItem] = (),
 ) -> Context:
     """Reads the earlier items from the store, or from `recent`, and resolves item references.
 
@@ -68,7 +70,7 @@ async def read_context(
     InvalidRequest if the server has no store, else ResponseNotFound, ConversationNotFound or
     ItemNotFound.
     """
-    items = _own_items(fields, may_be_empty=recent is not None)
+    items = _own_items(fields, may_be_empty=recent is not None, has_template=bool(template))
     history = None
     if recent is not None:
         history = _recent_history(fields, recent, is_last_resort=store is None)
@@ -78,26 +80,39 @@ async def read_context(
         items = [await resolve_reference(item, store, key_id) for item in items]
     if history is not None:
         earlier = [InputItem(item, "previous_response_id") for item in history.items]
-        return Context(earlier, items, has_stored_earlier=False, num_recent_bytes=history.num_bytes)
-    return Context(() if store is None else await _earlier(fields, store, key_id), items)
+        return Context(
+            earlier,
+            items,
+            has_stored_earlier=False,
+            num_recent_bytes=history.num_bytes,
+            template=template,
+        )
+    stored = () if store is None else await _earlier(fields, store, key_id)
+    return Context(stored, items, template=template)
 
 
-def build_standalone_context(fields: ResponsesRequest, *, may_be_empty: bool) -> Context | None:
+def build_standalone_context(
+    fields: ResponsesRequest, *, may_be_empty: bool, template: Sequence[InputItem] = ()
+) -> Context | None:
     """Returns the context of an input that needs no store.
 
     Returns None if the input continues a response or conversation, or refers to an item.
     """
     if _continues(fields):
         return None
-    items = _own_items(fields, may_be_empty=may_be_empty)
-    return None if any(referenced_id(item) is not None for item in items) else Context((), items)
+    items = _own_items(fields, may_be_empty=may_be_empty, has_template=bool(template))
+    if any(referenced_id(item) is not None for item in items):
+        return None
+    return Context((), items, template=template)
 
 
-def _own_items(fields: ResponsesRequest, *, may_be_empty: bool) -> list[InputItem]:
-    continues = _continues(fields)
-    if fields.input is None and continues:
+def _own_items(
+    fields: ResponsesRequest, *, may_be_empty: bool, has_template: bool
+) -> list[InputItem]:
+    adds_to_others = has_template or _continues(fields)
+    if fields.input is None and adds_to_others:
         return []
-    if fields.input == [] and (continues or may_be_empty):
+    if fields.input == [] and (adds_to_others or may_be_empty):
         return []
     return read_input(fields.input)
 

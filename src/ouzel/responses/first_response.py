@@ -1,8 +1,10 @@
 """Builds the first state of a response object, with the effective values of the request."""
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from ouzel.responses.hosted.kinds import HostedKinds, JsonObject
+from ouzel.responses.item_fields import Message
 from ouzel.responses.items.listed_tools import shown_tool
 from ouzel.responses.request import (
     ReasoningOptions,
@@ -21,6 +23,8 @@ from ouzel.responses.response_object import (
     ShownText,
     ShownToolChoice,
 )
+from ouzel.responses.stored_items import show_part
+from ouzel.responses.templates.filling import FilledTemplate
 from ouzel.responses.text_format import shown_format
 from ouzel.sampling import SamplingParams
 from ouzel.wire.tool_use import named_tool
@@ -90,6 +94,33 @@ def new_response(
         prompt_token_ids=prompt_token_ids if fields.return_token_ids else UNSET,
         warnings=warnings or UNSET,
     )
+
+
+def show_template(response: ResponseObject, template: FilledTemplate) -> ResponseObject:
+    """Returns the response with the reference to its template, and with the filled template.
+
+    The instructions are a list of messages if the template has any, as at OpenAI.
+    """
+    shown = [_shown_message(message) for message in template.messages]
+    if shown and response.instructions is not None:
+        part = {"type": "input_text", "text": response.instructions}
+        shown.insert(0, {"type": "message", "role": "system", "content": [part]})
+    variables = {
+        name: show_part(value) if isinstance(value, dict) else value
+        for name, value in (template.reference.variables or {}).items()
+    }
+    return replace(
+        response,
+        prompt=replace(template.reference, variables=variables),
+        instructions=shown or response.instructions,
+    )
+
+
+def _shown_message(message: Message) -> Message:
+    content = message["content"]
+    if isinstance(content, list):
+        content = [show_part(part) for part in content]
+    return {**message, "content": content}
 
 
 def _shown_choice(choice: ToolChoice) -> ShownToolChoice:

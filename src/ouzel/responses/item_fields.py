@@ -33,14 +33,15 @@ def read_content(
     if not isinstance(value, list) or not value:
         raise invalid_value(path, "a string or a non-empty list of content parts", value)
     return [
-        _part(part, f"{path}[{position}]", kinds, supports_images=supports_images)
+        read_part(part, f"{path}[{position}]", kinds, supports_images=supports_images)
         for position, part in enumerate(value)
     ]
 
 
-def _part(
+def read_part(
     value: object, path: str, kinds: Sequence[str], *, supports_images: bool
 ) -> Message | MediaPart | DocumentPart:
+    """Reads one part of a content, as `read_content` reads them."""
     part = require_object(value, path)
     kind = part.get("type")
     readable = [each for each in kinds if supports_images or each not in MEDIA]

@@ -16,7 +16,7 @@ from ouzel.responses.checked_body import CheckedBody, check_body, limit_to_promp
 from ouzel.responses.compaction.compactor import Compactor
 from ouzel.responses.context import Context, build_standalone_context, read_context
 from ouzel.responses.dialect import OPENAI, ResponseDialect, ResponseStyle
-from ouzel.responses.first_response import new_response
+from ouzel.responses.first_response import new_response, show_template
 from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
 from ouzel.responses.hosted.opened_tools import OpenedTools
 from ouzel.responses.hosted.opening import list_hosted, offer_types, open_hosted
@@ -34,6 +34,8 @@ from ouzel.responses.response_builder import Logprobs
 from ouzel.responses.response_object import LimitReason, ResponseObject
 from ouzel.responses.stored.recent_responses import RecentResponses
 from ouzel.responses.stored_items import stored_items
+from ouzel.responses.templates.filling import fill_template
+from ouzel.responses.templates.library import NO_PROMPTS, PromptLibrary
 from ouzel.store.base import Store
 from ouzel.store.records import Item, StoredResponse
 from ouzel.wire.aliases import restore_client_name
@@ -96,8 +98,9 @@ class Preparer:
         metrics: Metrics,
         dialect: ResponseDialect = OPENAI,
         hosted: HostedKinds = NO_HOSTED_KINDS,
+        prompts: PromptLibrary = NO_PROMPTS,
     ) -> None:
-        """`hosted` are the kinds of tools that this server runs."""
+        """`hosted` are the kinds of tools that this server runs, `prompts` its templates."""
         self.threads = threads
         self.hosted = hosted
         self.model = model
@@ -106,6 +109,7 @@ class Preparer:
         self._limits = limits
         self._store = store
         self._dialect = dialect
+        self._prompts = prompts
 
     async def prepare(
         self,
@@ -206,14 +210,22 @@ class Preparer:
         """
         checked_body = self._check(job)
         fields = checked_body.fields
-        context = build_standalone_context(fields, may_be_empty=job.recent is not None)
+        context = build_standalone_context(
+            fields, may_be_empty=job.recent is not None, template=checked_body.template_items
+        )
         needs_more = fields.context_management or checked_body.hosted
         if context is None or needs_more or _has_own_template(checked_body):
             return checked_body
         return self._begin(job, checked_body, context)
 
     async def _find_context(self, job: _Job, checked_body: CheckedBody) -> Context:
-        context = await read_context(checked_body.fields, self._store, job.key_id, job.recent)
+        context = await read_context(
+            checked_body.fields,
+            self._store,
+            job.key_id,
+            job.recent,
+            template=checked_body.template_items,
+        )
         if job.only_counts:
             return context
         return await self._compactor.compact_context(
@@ -221,20 +233,27 @@ class Preparer:
         )
 
     def _check(self, job: _Job) -> CheckedBody:
-        """Parses, decodes and checks the body by the rules of the dialect."""
+        """Parses, decodes and checks the body by the rules of the dialect.
+
+        A prompt template is filled in before the fields are decoded.
+        """
         dialect = self._dialect
         parsed = job.parse()
         # A queued body may come from a server with another profile, which needs no model.
         if not job.only_counts and job.queued is None:
             dialect.check(parsed, self.model)
-        fields = dialect.translate_fields(decode_object(parsed, job.body_type))
+        filled_fields, template = fill_template(
+            parsed, self._prompts, supports_images=self.model.renderer.supports_images
+        )
+        fields = dialect.translate_fields(decode_object(filled_fields, job.body_type))
         entries = list_hosted(fields, self.hosted)
         if not entries:
-            return self._check_fields(fields, offer_types(self.hosted))
+            checked_body = self._check_fields(fields, offer_types(self.hosted))
+            return replace(checked_body, template=template)
         # The functions are known when the tools are open; the choice among them is checked then.
         early = msgspec.structs.replace(fields, tool_choice=None)
         checked_body = self._check_fields(early, offer_types(self.hosted))
-        return replace(checked_body, fields=fields, hosted=entries)
+        return replace(checked_body, fields=fields, hosted=entries, template=template)
 
     def _check_fields(self, fields: ResponsesRequest, hosted: HostedOffer) -> CheckedBody:
         checked_body = check_body(
@@ -255,6 +274,7 @@ class Preparer:
         server runs.
         """
         queued = job.queued
+        template = checked_body.template
         if tools is not None:
             checked_body = self._check_fields(checked_body.fields, tools.offer)
         fields = checked_body.fields
@@ -283,7 +303,7 @@ class Preparer:
         )
         return PreparedResponse(
             request,
-            response,
+            response if template is None else show_template(response, template),
             logprobs=_make_logprobs(fields, self.model),
             reasoning_form=_choose_reasoning_form(fields, style),
             limit_reason=style.limit_reason,
@@ -306,8 +326,11 @@ class Preparer:
         """Returns the body for a later run, without the secrets of tools that this server runs."""
         if job.body is None or not checked_body.hosted:
             return job.body
+        body = self._dialect.parse(job.body)
+        if body.get("tools") is None:
+            return job.body  # a prompt template has the tools
         tools = [self.hosted.keep(tool) for tool in checked_body.fields.tools or []]
-        return msgspec.json.encode({**self._dialect.parse(job.body), "tools": tools})
+        return msgspec.json.encode({**body, "tools": tools})
 
     def _make_next_turn(
         self,

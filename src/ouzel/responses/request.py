@@ -7,6 +7,7 @@ from msgspec import Meta
 from ouzel.responses.includable import ENCRYPTED_REASONING, LOGPROBS, Includable
 from ouzel.responses.items.input_schema import Input
 from ouzel.responses.items.listed_tools import ListedTools
+from ouzel.responses.templates.reference import PromptReference
 from ouzel.responses.text_format import TextFormat
 from ouzel.wire.chat_prompt import (
     AddGenerationPrompt,
@@ -115,6 +116,7 @@ class ResponsesRequest(GenerationFields, kw_only=True):
     instructions: Annotated[str | None, Meta(description="A system message before the input.")] = (
         None
     )
+    prompt: PromptReference | None = None
     max_output_tokens: (
         Annotated[
             int,

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from ouzel.generation import Usage
 from ouzel.responses.output_items import OutputItem, OutputMessage, OutputText
 from ouzel.responses.request import Verbosity
+from ouzel.responses.templates.reference import PromptReference
 from ouzel.responses.text_format import TextFormat
 from ouzel.wire.tools import AnyNamedHostedTool
 
@@ -92,7 +93,8 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="objec
     output: list[OutputItem] = []
     usage: ResponseUsage | None = None
     # The effective values of request fields.
-    instructions: str | None
+    # A list of messages if a prompt template has messages.
+    instructions: str | list[dict[str, object]] | None
     max_output_tokens: int | None
     max_tool_calls: int | None
     metadata: dict[str, str]
@@ -111,6 +113,7 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="objec
     background: bool
     conversation: ShownConversation | None
     previous_response_id: str | None
+    prompt: PromptReference | None = None
     store: bool
     # OpenResponses requires these keys; responses stored by older versions lack them: 0.
     frequency_penalty: float = 0.0
@@ -127,7 +130,6 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="objec
     image: None = None
     input_transformations: None = None
     moderation: None = None
-    prompt: None = None
     prompt_cache_diagnostics: None = None
     prompt_cache_options: None = None
     prompt_cache_retention: None = None

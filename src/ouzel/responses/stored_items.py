@@ -89,14 +89,14 @@ def _known_fields(fields: Message, kind: str) -> Message:
 
 
 def _plain(value: object) -> object:
-    return [_part(part) for part in value] if isinstance(value, list) else value
+    return [show_part(part) for part in value] if isinstance(value, list) else value
 
 
 def _content(content: object, kinds: Mapping[str, str]) -> list[Message]:
     if isinstance(content, str):
         content = [{"type": "input_text", "text": content}]
     assert isinstance(content, list)
-    return [_part(_as_kind(part, kinds[part["type"]])) for part in content]
+    return [show_part(_as_kind(part, kinds[part["type"]])) for part in content]
 
 
 def _as_kind(part: Message, kind: str) -> Message:
@@ -106,7 +106,8 @@ def _as_kind(part: Message, kind: str) -> Message:
     return {"type": kind, "text": part.get("text") or part.get("refusal") or ""}
 
 
-def _part(part: Message) -> Message:
+def show_part(part: Message) -> Message:
+    """Returns a valid part with the stored keys, in OpenAI's form."""
     kind = part["type"]
     assert isinstance(kind, str)
     if kind == "input_image":

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any  # tasks of any result
 
 from starlette.types import ASGIApp
@@ -21,6 +22,7 @@ from ouzel.lifecycle.turns import Limits
 from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.invalid_option import CannotListen
 from ouzel.options.options import Options
+from ouzel.responses.templates.library import PromptLibrary
 from ouzel.serve.announcement import announce
 from ouzel.serve.hosted_kinds import make_hosted_kinds
 from ouzel.serve.listener import Listener
@@ -31,6 +33,7 @@ from ouzel.serve.on_demand_models import OnDemandModels
 from ouzel.serve.open_containers import open_containers
 from ouzel.serve.open_models import CheckedModel
 from ouzel.serve.open_store import open_configured_store
+from ouzel.serve.prompt_files import open_prompts, reload_prompts
 from ouzel.serve.reloading import Reread, reloading
 from ouzel.serve.served_model import load_served_model
 from ouzel.serve.signals import wait_for_first
@@ -53,6 +56,7 @@ async def open_frontend(
 ) -> "HttpFrontend":
     """Opens the store, and waits for the engine of the first model. Raises OuzelError."""
     containers = await open_containers(options.hosted_tools)
+    prompts = await asyncio.to_thread(open_prompts, options.server.prompts)
     store = await open_configured_store(options.store)
     try:
         models = [] if first is None else [await _load_first(options, first)]
@@ -60,7 +64,9 @@ async def open_frontend(
         if store is not None:
             await store.close()
         raise
-    return HttpFrontend(options, models, store, containers, host=host, traces=traces)
+    return HttpFrontend(
+        options, models, store, containers, prompts=prompts, host=host, traces=traces
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,7 @@ class HttpFrontend:
         store: Store | None,
         containers: Containers | None,
         *,
+        prompts: PromptLibrary,
         host: ModelHost,
         traces: "Traces | None",
     ) -> None:
@@ -91,6 +98,7 @@ class HttpFrontend:
         self._options = options
         self._store = store
         self._containers = containers
+        self._prompts = prompts
         self._host = host
         self._traces = traces
         catalogue = self._catalogue = Catalogue(
@@ -100,6 +108,7 @@ class HttpFrontend:
             store,
             response_dialect(options.server.profile),
             hosted=make_hosted_kinds(options, store, containers),
+            prompts=prompts,
             containers=containers,
             max_file_bytes=options.store.max_file_bytes,
         )
@@ -148,8 +157,12 @@ class HttpFrontend:
     def reloading(
         self, reread: Reread | None, hangups: asyncio.Event | None
     ) -> AbstractAsyncContextManager[None]:
-        """Reloads the models on SIGHUP while the block runs, if there is a file of options."""
-        return reloading(self._options, reread, hangups, self._changes, self._host)
+        """Reloads models and prompts on SIGHUP while the block runs, if files have them."""
+        has_prompts = bool(self._options.server.prompts)
+        reload_files = partial(reload_prompts, self._prompts) if has_prompts else None
+        return reloading(
+            self._options, reread, hangups, self._changes, self._host, reload_prompts=reload_files
+        )
 
     async def run(
         self, listener: Listener, *, stopping: asyncio.Event, force_stop: asyncio.Event

@@ -1,6 +1,7 @@
 """Loads and unloads models while the server runs, after the file of options has changed.
 
-SIGHUP, a request of a client, or a change of OVMS's files starts a reload. A model whose options
+SIGHUP, a request of a client, or a change of OVMS's files starts a reload. SIGHUP also reloads
+the prompts. A model whose options
 have changed is unloaded and loaded again, after its new options are checked. Models keep the order
 of the file. MODEL itself, which comes first, and the options of the server stay as they are.
 """
@@ -19,6 +20,7 @@ from ouzel.serve.model_host import ModelHost
 logger = logging.getLogger(__name__)
 
 Reread = Callable[[], Options]  # raises InvalidOption
+ReloadPrompts = Callable[[], Awaitable[None]]
 Entries = Mapping[str, Mapping[str, object]]  # entries of `models` by name
 
 
@@ -29,16 +31,23 @@ async def reloading(
     hangups: asyncio.Event | None,
     changes: ModelChanges,
     host: ModelHost,
+    *,
+    reload_prompts: ReloadPrompts | None,
 ) -> AsyncGenerator[None, None]:
-    """Reloads on each SIGHUP while the block runs, if there is a file of options."""
-    if reread is None or hangups is None:
+    """Reloads on each SIGHUP while the block runs, if there are files to read again.
+
+    The models are reloaded if there is a file of options.
+    """
+    if hangups is None:
         yield
         return
-    reload = ModelReload(options, reread, changes, host)
-    changes.set_reload(reload.run)
-    tasks = [asyncio.create_task(_reload_when(hangups, reload))]
-    if options.seen_files.every_s:
-        tasks.append(asyncio.create_task(_reload_on_changes(reload, options.seen_files.every_s)))
+    reload = None if reread is None else ModelReload(options, reread, changes, host)
+    tasks = [asyncio.create_task(_reload_when(hangups, reload, reload_prompts))]
+    if reload is not None:
+        changes.set_reload(reload.run)
+        every_s = options.seen_files.every_s
+        if every_s:
+            tasks.append(asyncio.create_task(_reload_on_changes(reload, every_s)))
     try:
         yield
     finally:
@@ -48,11 +57,16 @@ async def reloading(
                 await task
 
 
-async def _reload_when(hangup: asyncio.Event, reload: "ModelReload") -> None:
+async def _reload_when(
+    hangup: asyncio.Event, reload: "ModelReload | None", reload_prompts: ReloadPrompts | None
+) -> None:
     while True:
         await hangup.wait()
         hangup.clear()
-        await _reload(reload)
+        if reload_prompts is not None:
+            await reload_prompts()
+        if reload is not None:
+            await _reload(reload)
 
 
 async def _reload_on_changes(reload: "ModelReload", every_s: float) -> None:

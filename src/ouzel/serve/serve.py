@@ -44,7 +44,8 @@ async def serve(
     """
     stopping, force_stop = stop_signals()
     # A SIGHUP during the start is handled after it.
-    hangups = None if reread is None else hangup_signals()
+    has_files = reread is not None or options.server.prompts
+    hangups = hangup_signals() if has_files else None
     host = ModelHost(options)
     front: HttpFrontend | None = None
     try:

@@ -62,7 +62,7 @@ class _State(msgspec.Struct, frozen=True):
     """The content of the file with the state."""
 
     batch_id: str
-    digest: str  # of the input file
+    digest: str  # digest of the input file
 
 
 class _Line(msgspec.Struct, frozen=True):

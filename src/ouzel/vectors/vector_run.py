@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.errors import EngineFailed
-from ouzel.generation import ServedModel, Usage, is_in_background
+from ouzel.generation import ServedModel, Usage, in_background
 from ouzel.generation.generation import raise_if_lost
 from ouzel.observability import Metrics
 from ouzel.pooling import Pooling, VectorForm
@@ -197,7 +197,7 @@ class VectorRun:
         if self._num_made == len(self._texts):
             reason = FinishReason.STOP
             self.ttft_s = time.perf_counter() - self._arrival_s
-            if not is_in_background():  # nobody waits for it
+            if not in_background.get():  # nobody waits for it
                 self._counts.first_token(self.ttft_s)
             num_tokens = self.usage().prompt_tokens
             self._counts.prompt_computed(

@@ -208,7 +208,7 @@ def test_each_status_has_its_type(guarded: httpx.Client) -> None:
 
 def test_paths_below_and_models_have_them_too(guarded: httpx.Client) -> None:
     version = {"anthropic-version": "2023-06-01", "x-api-key": "sk-right"}
-    assert read_error(guarded.get(f"{PATH}/batches", headers=version))[:2] == (
+    assert read_error(guarded.get(f"{PATH}/drafts", headers=version))[:2] == (
         404,
         "not_found_error",
     )

@@ -1,4 +1,4 @@
-"""Batches over HTTP: their results, their faults, their ends."""
+"""Batches run over HTTP: the tests look at results, faults and ends."""
 
 from typing import Any  # JSON
 

@@ -30,7 +30,7 @@ def keyed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSe
         yield server
 
 
-def http_of(server: RunningServer, key: str) -> httpx.Client:
+def open_http(server: RunningServer, key: str) -> httpx.Client:
     return httpx.Client(
         base_url=server.url, timeout=None, headers={"authorization": f"Bearer {key}"}
     )
@@ -88,7 +88,7 @@ def test_openais_client_runs_a_batch(client: openai.OpenAI, endpoint: str) -> No
 
 
 def test_a_key_neither_sees_nor_cancels_the_batch_of_another(keyed_server: RunningServer) -> None:
-    with http_of(keyed_server, KEYS[0]) as own, http_of(keyed_server, KEYS[1]) as other:
+    with open_http(keyed_server, KEYS[0]) as own, open_http(keyed_server, KEYS[1]) as other:
         file_id = upload(own, jsonl([chat_line("a", "hello")]))
         batch = wait(own, create(own, file_id)["id"])
         batch_id = batch["id"]
@@ -105,7 +105,7 @@ def test_a_key_neither_sees_nor_cancels_the_batch_of_another(keyed_server: Runni
 
 
 def test_a_key_has_a_limit_of_unfinished_batches(keyed_server: RunningServer) -> None:
-    with http_of(keyed_server, KEYS[1]) as http:
+    with open_http(keyed_server, KEYS[1]) as http:
         lines = [chat_line(f"id-{number}", "x" * 300) for number in range(1500)]
         file_id = upload(http, jsonl(lines))
         batches = [create(http, file_id) for _ in range(3)]
@@ -143,7 +143,7 @@ def read_results(http: httpx.Client, batch: Any) -> list[Any]:
 def test_a_batch_of_messages_runs_and_is_deleted(keyed_server: RunningServer) -> None:
     requests = [message_request(f"id-{number}", f"word {number}") for number in range(20)]
     requests.append(message_request("wrong", "hello", messages=[]))
-    with http_of(keyed_server, KEYS[0]) as http:
+    with open_http(keyed_server, KEYS[0]) as http:
         made = http.post(MESSAGES, json={"requests": requests}).json()
         assert (made["type"], made["processing_status"]) == ("message_batch", "in_progress")
         assert made["request_counts"]["processing"] == 21
@@ -172,7 +172,7 @@ def test_a_batch_of_messages_runs_and_is_deleted(keyed_server: RunningServer) ->
 
 def test_a_cancelled_batch_of_messages_keeps_its_results(keyed_server: RunningServer) -> None:
     requests = [message_request(f"id-{number}", "x" * 500) for number in range(2000)]
-    with http_of(keyed_server, KEYS[0]) as http:
+    with open_http(keyed_server, KEYS[0]) as http:
         batch_id = http.post(MESSAGES, json={"requests": requests}).json()["id"]
         assert http.get(f"{MESSAGES}/{batch_id}/results").status_code == 409
         assert http.delete(f"{MESSAGES}/{batch_id}").status_code == 409
@@ -198,7 +198,7 @@ def test_a_cancelled_batch_of_messages_keeps_its_results(keyed_server: RunningSe
 def test_wrong_batches_of_messages_are_refused(
     keyed_server: RunningServer, request_fields: list[object], part: str
 ) -> None:
-    with http_of(keyed_server, KEYS[0]) as http:
+    with open_http(keyed_server, KEYS[0]) as http:
         answer = http.post("/v1/messages/batches", json={"requests": request_fields})
     assert answer.status_code in (400, 404)
     assert answer.json()["type"] == "error"

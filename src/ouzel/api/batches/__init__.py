@@ -1,1 +1,1 @@
-"""Endpoints of batches, and the application that answers their lines."""
+"""Serves batches, and answers their lines with the endpoints of this server."""

@@ -15,8 +15,10 @@ BatchEndpoint = Literal[
 
 
 class OutputExpiresAfter(msgspec.Struct, kw_only=True):
-    anchor: Literal["created_at"]
-    seconds: Annotated[int, Meta(ge=3600, le=2592000)]
+    anchor: Annotated[Literal["created_at"], Meta(description="The time counts from here.")]
+    seconds: Annotated[
+        int, Meta(ge=3600, le=2592000, description="Seconds from the writing of the files.")
+    ]
 
 
 class CreateBatchRequest(msgspec.Struct, kw_only=True):

@@ -18,6 +18,7 @@ from ouzel.pooling import Task
 from ouzel.responses.dialect import OPENAI, ResponseDialect
 from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
 from ouzel.responses.preparer import Preparer
+from ouzel.responses.templates.library import NO_PROMPTS, PromptLibrary
 from ouzel.store.base import Store
 
 
@@ -33,13 +34,14 @@ class Catalogue:
         dialect: ResponseDialect = OPENAI,
         *,
         hosted: HostedKinds = NO_HOSTED_KINDS,
+        prompts: PromptLibrary = NO_PROMPTS,
         max_file_bytes: int = StoreConfig().max_file_bytes,
         containers: Containers | None = None,
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
-        `hosted` are tools that the server runs, `containers` run the code of models.
-        `max_file_bytes` limits an uploaded file.
+        `hosted` are tools that the server runs, `containers` run the code of models, `prompts` are
+        templates of responses, and `max_file_bytes` limits an uploaded file.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -58,6 +60,7 @@ class Catalogue:
             self._preparers,
             dialect=dialect,
             hosted=hosted,
+            prompts=prompts,
             max_file_bytes=max_file_bytes,
             containers=containers,
         )

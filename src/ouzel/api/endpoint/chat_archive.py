@@ -1,7 +1,8 @@
 """Stores finished chat completions without holding up their answers.
 
-1.  A completion is stored before the end of its answer, so that a client can read it at once.
-2.  If that takes longer than `_MAX_WAIT_S`, the answer ends first, and storing goes on.
+1.  A completion is stored before the end of its answer. If that takes longer than `_MAX_WAIT_S`,
+    the answer ends first, and storing goes on.
+2.  A request for stored completions waits until the completions of earlier answers are stored.
 3.  A completion that cannot be stored is an error in the log. The answer does not change.
 """
 
@@ -36,8 +37,8 @@ class ChatArchive:
         writing.add_done_callback(self._writing.discard)
         await asyncio.wait((writing,), timeout=_MAX_WAIT_S)
 
-    async def close(self) -> None:
-        """Waits for the completions that are being stored."""
+    async def settle(self) -> None:
+        """Waits for the completions that are being stored; the store limits the time."""
         if self._writing:
             await asyncio.wait(self._writing)
 

@@ -23,6 +23,7 @@ from ouzel.responses.dialect import ResponseDialect
 from ouzel.responses.hosted.kinds import HostedKinds
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.runs import Runs
+from ouzel.responses.templates.library import PromptLibrary
 from ouzel.store.base import Store
 from ouzel.worker_threads import PreparationThreads, WorkerThreads
 
@@ -50,6 +51,7 @@ class SharedServices:
     responses: HttpResponses
     dialect: ResponseDialect  # dialect of the Responses API
     hosted: HostedKinds  # tools that the server runs
+    prompts: PromptLibrary  # templates of responses
     max_file_bytes: int  # limit of an uploaded file
     containers: Containers | None  # they run the code of models; None if the sandbox is off
 
@@ -63,6 +65,7 @@ class SharedServices:
         *,
         dialect: ResponseDialect,
         hosted: HostedKinds,
+        prompts: PromptLibrary,
         max_file_bytes: int,
         containers: Containers | None,
     ) -> "SharedServices":
@@ -82,6 +85,7 @@ class SharedServices:
             responses=HttpResponses(),
             dialect=dialect,
             hosted=hosted,
+            prompts=prompts,
             max_file_bytes=max_file_bytes,
             containers=containers,
         )
@@ -99,7 +103,7 @@ class SharedServices:
 
     async def close(self) -> None:
         await self.runs.close()
-        await self.chats.close()
+        await self.chats.settle()
         self.threads.close()
         self.tokenizing.close()
 
@@ -138,6 +142,7 @@ class Services:
                 metrics=metrics,
                 dialect=shared.dialect,
                 hosted=shared.hosted,
+                prompts=shared.prompts,
             ),
         )
 

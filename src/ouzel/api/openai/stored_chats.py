@@ -90,6 +90,7 @@ class _EncodedChatList(msgspec.Struct, frozen=True, tag_field="object", tag="lis
 class StoredChats:
     def __init__(self, catalogue: Catalogue) -> None:
         self._store: Store | None = catalogue.shared.store
+        self._archive = catalogue.shared.chats
         self._bodies = catalogue.shared.bodies
 
     async def list(self, request: Request) -> Response:
@@ -99,11 +100,12 @@ class StoredChats:
         page = _read_page(query)
         if self._store is None:
             return json_response(_show_chats(ChatPage((), has_more=False)))
+        await self._archive.settle()
         key_id = get_exchange(request.scope).key_id
         return json_response(_show_chats(await self._store.chats.page(key_id, chosen, page)))
 
     async def retrieve(self, request: Request) -> Response:
-        chats, key_id = self._chats(request), get_exchange(request.scope).key_id
+        chats, key_id = await self._chats(request), get_exchange(request.scope).key_id
         return _answer(await chats.get(_id(request), key_id), request)
 
     async def update(self, request: Request) -> Response:
@@ -111,11 +113,11 @@ class StoredChats:
         with self._bodies.share() as share:
             body = await self._bodies.read(request.scope, request.receive, share)
         metadata = decode_body(body, UpdateChatRequest).metadata or {}
-        chats, key_id = self._chats(request), get_exchange(request.scope).key_id
+        chats, key_id = await self._chats(request), get_exchange(request.scope).key_id
         return _answer(await chats.update(_id(request), key_id, metadata), request)
 
     async def delete(self, request: Request) -> Response:
-        chats, key_id = self._chats(request), get_exchange(request.scope).key_id
+        chats, key_id = await self._chats(request), get_exchange(request.scope).key_id
         if not await chats.delete(_id(request), key_id):
             raise ChatNotFound(_id(request))
         return json_response(DeletedChat(_id(request)))
@@ -123,13 +125,14 @@ class StoredChats:
     async def messages(self, request: Request) -> Response:
         """Lists the messages of the request, in their order."""
         page = _read_page(Query(request.query_params, *_PAGE_PARAMETERS))
-        chats, key_id = self._chats(request), get_exchange(request.scope).key_id
+        chats, key_id = await self._chats(request), get_exchange(request.scope).key_id
         return json_response(_show_messages(await chats.messages(_id(request), key_id, page)))
 
-    def _chats(self, request: Request) -> ChatStore:
+    async def _chats(self, request: Request) -> ChatStore:
         """Returns the stored chats. Raises ChatNotFound if the server stores nothing."""
         if self._store is None:
             raise ChatNotFound(_id(request))
+        await self._archive.settle()
         return self._store.chats
 
 

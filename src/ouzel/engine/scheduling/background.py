@@ -58,8 +58,8 @@ class Background:
     ) -> None:
         """Counts a step of `took_s` with `num_tokens` tokens in the background.
 
-        `has_others` tells whether it computed other requests too. `first_token_waits_s` are the
-        times from arrival to first token of those that got their first token.
+        `has_others` tells whether it computed other requests too. `first_token_waits_s` are times
+        from the arrival of such requests to their first tokens, which the step has computed.
         """
         for wait_s in first_token_waits_s:
             self._first_token_s = _average(self._first_token_s, wait_s)

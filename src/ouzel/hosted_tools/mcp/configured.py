@@ -7,7 +7,9 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.config.media_hosts import AllowedHosts
+from ouzel.errors import InvalidRequest
 from ouzel.hosted_tools.mcp.records import LocalServer, McpServer, RemoteServer
+from ouzel.outbound.hosts import read_target
 from ouzel.outbound.trusted import trust_host
 
 _OPTION = "mcp_servers"
@@ -52,11 +54,22 @@ def _read(value: str | Mapping[str, Any], name: str) -> McpServer:
     if (entry.url is None) == (entry.command is None):
         raise ValueError(f"{name} ({entry.label}): must have either url or command")
     if entry.url is not None:
+        _refuse(entry.args or entry.env or entry.cwd, "args, env and cwd need command", entry, name)
         if not entry.url.startswith(("http://", "https://")):
             raise ValueError(f"{name} ({entry.label}): url must begin with http:// or https://")
-        return RemoteServer(entry.label, entry.url, entry.headers)
+        try:
+            read_target(entry.url, "url")
+        except InvalidRequest as error:
+            raise ValueError(f"{name} ({entry.label}): {error}") from None
+        return RemoteServer(entry.label, entry.url, entry.headers, is_operators=True)
+    _refuse(entry.headers, "headers need url", entry, name)
     assert entry.command is not None
     return LocalServer(entry.label, entry.command, tuple(entry.args), entry.env, entry.cwd)
+
+
+def _refuse(value: object, complaint: str, entry: _Entry, name: str) -> None:
+    if value:
+        raise ValueError(f"{name} ({entry.label}): {complaint}")
 
 
 def trust_server(server: McpServer) -> AllowedHosts:

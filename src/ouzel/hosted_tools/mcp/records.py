@@ -21,6 +21,7 @@ class RemoteServer:
     label: str
     url: str = field(repr=False)  # may have a secret in its path
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    is_operators: bool = False  # clients know only the label of such a server
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,10 @@ class LocalServer:
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     cwd: str | None = None
 
+    @property
+    def is_operators(self) -> bool:
+        return True
+
 
 McpServer = RemoteServer | LocalServer
 
@@ -43,6 +48,7 @@ class McpTool:
     description: str | None
     input_schema: dict[str, object]
     annotations: dict[str, object] | None
+    num_chars: int  # about the length in JSON
 
     @property
     def is_read_only(self) -> bool:
