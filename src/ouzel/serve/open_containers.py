@@ -55,12 +55,12 @@ def _make_plan(config: HostedToolsConfig) -> SandboxPlan:
         call_timeout_s=config.sandbox_timeout_s,
         output_bytes=config.sandbox_output_kib * 2**10,
     )
-    shown = () if root is not None else _list_python_directories(config.sandbox_python)
+    shown = () if root is not None else list_python_directories(config.sandbox_python)
     cgroup = Path(config.sandbox_cgroup) if config.sandbox_cgroup else None
     return SandboxPlan(root, config.sandbox_python, shown, limits, cgroup)
 
 
-def _list_python_directories(python: str) -> tuple[Path, ...]:
+def list_python_directories(python: str) -> tuple[Path, ...]:
     """Returns the directories of the host that an interpreter outside of /usr needs."""
     if not python:
         return ()

@@ -38,6 +38,17 @@ async def test_variables_stay_and_the_last_expression_is_shown(container: Contai
     assert await read_logs(container, "x = None\nx") == ""
 
 
+async def test_code_may_use_processes_and_threads(container: Container) -> None:
+    code = """
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+def square(x): return x * x
+with multiprocessing.Pool(2) as pool: squares = pool.map(square, range(4))
+list(ThreadPoolExecutor(2).map(square, squares))
+"""
+    assert await read_logs(container, code) == "[0, 1, 16, 81]"
+
+
 async def test_a_traceback_shows_the_code_of_the_call_only(container: Container) -> None:
     result = await container.run_python("def half(x):\n    return x / 0\nhalf(3)")
     assert result.error == "ZeroDivisionError: division by zero"

@@ -15,12 +15,16 @@ import signal
 import socket
 import sys
 import traceback
+import types
 import warnings
 from types import TracebackType
 from typing import Any  # Any: values of the code that runs
 
 _MAX_SHOWN = 100_000  # characters of the value of an expression
-_namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
+# The module of the code: pickle finds its functions and classes there by their names.
+_module = types.ModuleType("__main__")
+_namespace: dict[str, Any] = vars(_module)
+_namespace["__builtins__"] = builtins
 
 
 def run(code: str, number: int) -> str | None:
@@ -103,6 +107,7 @@ def main() -> None:
     sys.dont_write_bytecode = True
     sys.path.insert(0, "")
     sys.argv = [""]
+    sys.modules["__main__"] = _module
     warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
     own_pid = os.getpid()
     for number, line in enumerate(connection.makefile("rb"), start=1):
