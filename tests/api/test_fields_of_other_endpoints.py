@@ -20,7 +20,9 @@ BODIES = list(
     dict.fromkeys(
         body
         for each in DOCUMENTED
-        if each.words in ("openai", "lmi") and each.changing is None
+        if each.words in ("openai", "lmi")
+        and each.changing is None
+        and each.path != "/v1/batches"  # its fields describe a job, and ask no model
         for body in each.bodies
     )
 )

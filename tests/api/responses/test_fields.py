@@ -15,7 +15,6 @@ REFUSED: list[tuple[Json, str, str]] = [
     ({"background": True}, "background", "must be false: this server stores nothing"),
     ({"previous_response_id": "resp_1"}, "previous_response_id", "resp_1"),
     ({"conversation": "conv_1"}, "conversation", "conv_1"),
-    ({"prompt": {"id": "pmpt_1"}}, "prompt", "pmpt_1"),
     ({"context_management": [{"type": "clearing"}]}, "context_management[0].type", "clearing"),
     ({"context_management": [{"type": "compaction"}] * 2}, "context_management", "<= 1"),
     (
