@@ -29,6 +29,8 @@ _BEYOND_THE_TYPES: dict[type[pydantic.BaseModel], set[str]] = {
     openai_types.ResponseCustomToolCall: {"status"},
     openai_types.ResponseFunctionWebSearch: {"output", "sources"},
     web_search_tool.Filters: {"blocked_domains"},  # OpenAI's guide has them
+    openai_types.ResponseCodeInterpreterToolCall: {"output", "sources"},
+    openai_types.ResponseFunctionShellToolCall: {"output", "sources"},
 }
 _ITEM: pydantic.TypeAdapter[ConversationItem] = pydantic.TypeAdapter(ConversationItem)
 _EVENT: pydantic.TypeAdapter[ResponseStreamEvent] = pydantic.TypeAdapter(ResponseStreamEvent)
