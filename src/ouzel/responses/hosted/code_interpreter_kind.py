@@ -103,7 +103,7 @@ class CodeInterpreterKind:
         return CodeTool(container, path, shows_outputs=_OUTPUTS in context.include)
 
     async def close(self) -> None:
-        """The containers outlive this object; their owner closes them."""
+        """Keeps the containers, which outlive this object and which the server closes."""
 
     def _read_memory(self, auto: AutoContainer, path: str) -> int:
         most = self._containers.plan.limits.memory_bytes

@@ -132,7 +132,7 @@ class ShellKind:
         return ShellTool(container, path)
 
     async def close(self) -> None:
-        """The containers outlive this object; their owner closes them."""
+        """Keeps the containers, which outlive this object and which the server closes."""
 
     def _read_memory(self, environment: ContainerAuto, path: str) -> int:
         assert self._containers is not None
