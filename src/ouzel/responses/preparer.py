@@ -18,9 +18,10 @@ from ouzel.responses.context import Context, build_standalone_context, read_cont
 from ouzel.responses.dialect import OPENAI, ResponseDialect, ResponseStyle
 from ouzel.responses.first_response import new_response, show_template
 from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
+from ouzel.responses.hosted.later_turn import relax_choice
 from ouzel.responses.hosted.opened_tools import OpenedTools
 from ouzel.responses.hosted.opening import list_hosted, offer_types, open_hosted
-from ouzel.responses.next_turn import NextTurn, relax_choice
+from ouzel.responses.next_turn import NextTurn
 from ouzel.responses.open_items import ReasoningForm
 from ouzel.responses.output_items import new_id
 from ouzel.responses.prompt import render_input
@@ -340,7 +341,10 @@ class Preparer:
         tools: OpenedTools,
         response_id: str,
     ) -> NextTurn:
-        relaxed = self._check_fields(relax_choice(checked_body.fields), tools.offer)
+        fields = checked_body.fields
+        choice = relax_choice(fields.tool_choice)
+        relaxed_fields = msgspec.structs.replace(fields, tool_choice=choice)
+        relaxed = self._check_fields(relaxed_fields, tools.offer)
         return NextTurn(
             checked_body=relaxed,
             context=context,
