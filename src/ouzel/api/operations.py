@@ -30,10 +30,10 @@ from ouzel.api.ollama import models as ollama_models
 from ouzel.api.ollama import pull as ollama_pull
 from ouzel.api.openai import (
     about,
-    chat,
     completions,
     embeddings,
     health,
+    hosted_chat,
     model_loading,
     model_pulls,
     models,
@@ -61,7 +61,7 @@ from ouzel.api.tei import similarity as tei_similarity
 from ouzel.config import ServerConfig
 
 OPERATIONS: tuple[Operation, ...] = (
-    *chat.OPERATIONS,
+    *hosted_chat.OPERATIONS,
     *completions.OPERATIONS,
     *create.OPERATIONS,
     *socket.OPERATIONS,

@@ -8,8 +8,8 @@ from starlette.types import ASGIApp
 from ouzel.api.endpoint.chat_archive import ChatArchive
 from ouzel.api.http.body_endpoint import AnswerBody, BodyEndpoint
 from ouzel.api.http.body_reader import BodyReader
-from ouzel.api.http.dialect import Dialect, DialectOfKey
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
+from ouzel.api.http.hosted_chat import DialectOfKey, HostingDialect
 from ouzel.api.http.open_exchanges import OpenExchanges, OpenRequest
 from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.http.streams import Streams
@@ -179,7 +179,7 @@ class Services:
     def tokenizing(self) -> WorkerThreads:
         return self.shared.tokenizing
 
-    def make_generating(self, dialect: Dialect) -> ASGIApp:
+    def make_generating(self, dialect: HostingDialect) -> ASGIApp:
         return self.make_generating_by_key(lambda _: dialect)
 
     def make_generating_by_key(

@@ -128,6 +128,9 @@ class HostedKinds:
     call_timeout_s: float = 60.0
     max_output_chars: int = 100_000
     max_calls: int = 128  # limit for one response
+    # entries that every chat completion gets, and whether chat completions may have entries
+    chat_entries: Sequence[JsonObject] = ()
+    takes_chat_entries: bool = False
 
     @property
     def types(self) -> frozenset[str]:

@@ -1,0 +1,1 @@
+"""Chats of other APIs than Responses, in which this server runs tools; without HTTP."""
