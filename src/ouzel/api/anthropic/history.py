@@ -16,12 +16,17 @@ from ouzel.api.anthropic.blocks import (
     Base64Image,
     Base64Pdf,
     DocumentBlock,
+    HostedBlock,
     ImageBlock,
+    McpToolResultBlock,
+    McpToolUseBlock,
     Message,
+    OwnAssistantBlock,
     PlainText,
     RedactedThinkingBlock,
     Role,
     SearchResultBlock,
+    ServerToolUseBlock,
     SystemBlock,
     SystemMessage,
     TextBlock,
@@ -34,13 +39,16 @@ from ouzel.api.anthropic.blocks import (
     UrlPdf,
     UserBlock,
     UserMessage,
+    WebSearchResultBlock,
 )
 from ouzel.api.anthropic.call_ids import restore_call_id
+from ouzel.api.anthropic.search_results import read_search_result
 from ouzel.api.anthropic.turn import Piece, Turn
 from ouzel.errors import InvalidRequest
 from ouzel.generation import DocumentPart, MediaPart
 from ouzel.responses.items.packed_text import THINKING
 from ouzel.wire.decode import JsonObject
+from ouzel.wire.offered_tools import NO_TOOLS, ClientName, ToolNames
 from ouzel.wire.validation_errors import show_value
 
 logger = logging.getLogger(__name__)
@@ -62,12 +70,17 @@ class History:
         messages: Sequence[Message],
         *,
         has_later_system: bool,
+        tool_names: ToolNames = NO_TOOLS,
     ) -> None:
         """Reads the messages of a request.
 
-        `has_later_system` says whether the chat template supports later system messages. Raises
-        InvalidRequest.
+        `has_later_system` says whether the chat template supports later system messages, and
+        `tool_names` how the model knows the tools that this server runs. Raises InvalidRequest.
         """
+        self._tool_names = tool_names
+        # calls that this server has run, without their results so far, by id
+        self._hosted_calls: dict[str, JsonObject] = {}
+        self.sources: list[JsonObject] = []  # pages that searches have shown to the model
         self.turns: list[Turn] = []  # context edits replace some of them
         self._names: dict[str, str] = {}  # names of the called tools, by call id
         self._newest_call_id = ""  # the client's form of the id
@@ -146,12 +159,49 @@ class History:
         self.turns.append(Turn("tool", path, pieces, answered=answered))
 
     def _read_assistant(self, content: str | list[AssistantBlock], path: str) -> None:
-        turn = self._turn("assistant", path)
+        self._turn("assistant", path)
         blocks = content if isinstance(content, list) else [TextBlock(content)]
         for position, block in enumerate(blocks):
-            self._read_assistant_block(block, turn, f"{path}.content[{position}]")
+            at = f"{path}.content[{position}]"
+            if isinstance(block, HostedBlock):
+                self._read_hosted_block(block, path, at)
+            else:
+                self._read_assistant_block(block, self._turn("assistant", path), at)
 
-    def _read_assistant_block(self, block: AssistantBlock, turn: Turn, path: str) -> None:
+    def _read_hosted_block(self, block: HostedBlock, message_path: str, path: str) -> None:
+        """Adds a call that a server has run, when its result is read, and then the result."""
+        match block:
+            case McpToolUseBlock(id=call_id, name=name, server_name=server):
+                self._add_hosted_call(call_id, ClientName(name, server), block.input)
+            case ServerToolUseBlock(id=call_id, name=name):
+                self._add_hosted_call(call_id, ClientName(name), block.input)
+            case McpToolResultBlock(tool_use_id=call_id, content=content):
+                self._end_hosted_call(call_id, "\n".join(_texts(content or "")), message_path, path)
+            case WebSearchResultBlock(tool_use_id=call_id, content=content):
+                text, sources = read_search_result(content)
+                self.sources += sources
+                self._end_hosted_call(call_id, text, message_path, path)
+            case unreachable:
+                assert_never(unreachable)
+
+    def _add_hosted_call(self, call_id: str, name: ClientName, input: JsonObject) -> None:
+        function = {"name": self._tool_names.for_model(name), "arguments": input}
+        self._hosted_calls[call_id] = {"id": call_id, "type": "function", "function": function}
+
+    def _end_hosted_call(self, call_id: str, text: str, message_path: str, path: str) -> None:
+        call = self._hosted_calls.pop(call_id, None)
+        if call is None:
+            limit = "must be the id of a block with the call before it"
+            raise InvalidRequest(
+                f"{limit}, given {show_value(call_id)}", field=f"{path}.tool_use_id"
+            )
+        self._turn("assistant", message_path).calls.append(call)
+        function = call["function"]
+        assert isinstance(function, dict)
+        answered: JsonObject = {"tool_call_id": call_id, "name": function["name"]}
+        self.turns.append(Turn("tool", path, [text], answered=answered))
+
+    def _read_assistant_block(self, block: OwnAssistantBlock, turn: Turn, path: str) -> None:
         match block:
             case TextBlock(text=text):
                 turn.pieces += [text] if text else []

@@ -6,22 +6,18 @@ from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import JsonObject
 from ouzel.wire.validation_errors import show_value
 
-_OF_SERVER_TOOL = "this server has no tools of its own, leave the block out"
+_OF_SERVER_TOOL = "this server runs no such tool, leave the block out"
 _REASONS: Mapping[str, str] = {
     "container_upload": "this server has no containers",
     "compaction": "only the server that wrote the summary can read it, send it as text",
     "browser_state": "this server has no browser tools",
     **dict.fromkeys(
         (
-            "server_tool_use",
-            "web_search_tool_result",
             "web_fetch_tool_result",
             "code_execution_tool_result",
             "bash_code_execution_tool_result",
             "text_editor_code_execution_tool_result",
             "tool_search_tool_result",
-            "mcp_tool_use",
-            "mcp_tool_result",
         ),
         _OF_SERVER_TOOL,
     ),
