@@ -1,4 +1,4 @@
-"""Chat completions in which the server runs tools; the model repeats the last message it reads."""
+"""The server runs tools in chat completions; the model repeats the last message that it reads."""
 
 import json
 import time

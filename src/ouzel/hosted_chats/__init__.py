@@ -1,1 +1,1 @@
-"""Chats of other APIs than Responses, in which this server runs tools; without HTTP."""
+"""This room lets chats of other APIs than Responses run tools of the server; without HTTP."""

@@ -1,4 +1,4 @@
-"""A turn of the model that has called tools which this server runs, as messages of a chat."""
+"""Describes a turn whose calls this server has run, and writes it as messages of a chat."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Messages in which the server runs tools; the model repeats the last message that it reads."""
+"""The server runs tools in messages; the model repeats the last message that it reads."""
 
 import time
 from collections.abc import Iterator

@@ -131,8 +131,8 @@ class _Settings:
 class HostedToolset:
     """The tools of a request that this server runs."""
 
-    entries: Sequence[Entry] = ()  # in the form of the Responses API
-    settings: Mapping[str, _Settings] = field(default_factory=dict)  # by server name
+    entries: Sequence[Entry] = ()  # their form is of the Responses API
+    settings: Mapping[str, _Settings] = field(default_factory=dict)  # server names are the keys
     max_uses: Mapping[ClientName, int] = field(default_factory=dict)
     positions: Collection[int] = ()  # positions of these tools in `tools`
 

@@ -140,8 +140,8 @@ def read_functions(
 ) -> tuple[list[Tool], tuple[str, ...]]:
     """Returns the functions of `tools`, and a warning for each tool that is left out.
 
-    Other tools that run on Anthropic's servers than those of `toolset` are left out; `hints` tell
-    how the operator turns them on. Raises InvalidRequest for a tool that the
+    This server runs the tools of `toolset`. Further tools of Anthropic's servers are left out;
+    `hints` tell how the operator turns them on. Raises InvalidRequest for a tool that the
     model could not call.
     """
     functions: list[Tool] = []

@@ -99,7 +99,7 @@ class HostingChatCompletions:
         return entries
 
     def _list_common(self, requested: Sequence[Entry]) -> list[Entry]:
-        """Returns the entries of every chat, without those that the request has itself."""
+        """Returns the entries of every chat, unless the request has them itself."""
         labels = {tool.get("server_label") for _, tool in requested}
         searches = any(tool["type"] in _SEARCHES for _, tool in requested)
         return [
