@@ -165,7 +165,12 @@ LINES = (
         test="tests/api/responses",
     ),
     Line(
-        "OpenAI's hosted tools `file_search`, `code_interpreter`",
+        "OpenAI's hosted tools `code_interpreter` and `shell`",
+        "E",
+        test="tests/api/responses/test_code_interpreter.py",
+    ),
+    Line(
+        "OpenAI's hosted tool `file_search`",
         "E",
         not_here=(
             "OVMS has functions alone, too: these tools are left out, or a 400 with "

@@ -12,6 +12,7 @@ from ouzel.api.endpoint.services import Services, SharedServices
 from ouzel.config import LimitsConfig, ServerConfig, StoreConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
+from ouzel.hosted_tools.code_interpreter.containers import Containers
 from ouzel.observability import Metrics
 from ouzel.pooling import Task
 from ouzel.responses.dialect import OPENAI, ResponseDialect
@@ -35,11 +36,12 @@ class Catalogue:
         hosted: HostedKinds = NO_HOSTED_KINDS,
         prompts: PromptLibrary = NO_PROMPTS,
         max_file_bytes: int = StoreConfig().max_file_bytes,
+        containers: Containers | None = None,
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
-        `hosted` are tools that the server runs, `prompts` are templates of responses, and
-        `max_file_bytes` limits an uploaded file.
+        `hosted` are tools that the server runs, `containers` run the code of models, `prompts` are
+        templates of responses, and `max_file_bytes` limits an uploaded file.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -60,6 +62,7 @@ class Catalogue:
             hosted=hosted,
             prompts=prompts,
             max_file_bytes=max_file_bytes,
+            containers=containers,
         )
         for model in models:
             self.add(model)

@@ -15,6 +15,7 @@ from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.http.streams import Streams
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
+from ouzel.hosted_tools.code_interpreter.containers import Containers
 from ouzel.observability import HttpResponses, Metrics
 from ouzel.responses.compaction.compactor import Compactor
 from ouzel.responses.compaction.summariser import Summariser
@@ -52,6 +53,7 @@ class SharedServices:
     hosted: HostedKinds  # tools that the server runs
     prompts: PromptLibrary  # templates of responses
     max_file_bytes: int  # limit of an uploaded file
+    containers: Containers | None  # they run the code of models; None if the sandbox is off
 
     @classmethod
     def of(
@@ -65,6 +67,7 @@ class SharedServices:
         hosted: HostedKinds,
         prompts: PromptLibrary,
         max_file_bytes: int,
+        containers: Containers | None,
     ) -> "SharedServices":
         return cls(
             limits=limits,
@@ -84,6 +87,7 @@ class SharedServices:
             hosted=hosted,
             prompts=prompts,
             max_file_bytes=max_file_bytes,
+            containers=containers,
         )
 
     def open_requests(self) -> list[OpenRequest]:

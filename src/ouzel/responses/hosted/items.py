@@ -3,18 +3,33 @@
 import msgspec
 
 from ouzel.responses.event_base import ResponseEvent
-from ouzel.responses.hosted import mcp, web_search
+from ouzel.responses.hosted import code_interpreter, mcp, web_search
+from ouzel.responses.hosted.code_interpreter import CodeInterpreterCall
 from ouzel.responses.hosted.mcp import (
     McpApprovalRequest,
     McpApprovalResponse,
     McpCall,
     McpListTools,
 )
+from ouzel.responses.hosted.shell import ShellCall, ShellCallOutput
 from ouzel.responses.hosted.web_search import WebSearchCall
 
-AnyHostedItem = McpListTools | McpCall | McpApprovalRequest | McpApprovalResponse | WebSearchCall
+AnyHostedItem = (
+    McpListTools
+    | McpCall
+    | McpApprovalRequest
+    | McpApprovalResponse
+    | WebSearchCall
+    | CodeInterpreterCall
+    | ShellCall
+    | ShellCallOutput
+)
 
-EVENTS: tuple[type[ResponseEvent], ...] = (*mcp.EVENTS, *web_search.EVENTS)
+EVENTS: tuple[type[ResponseEvent], ...] = (
+    *mcp.EVENTS,
+    *web_search.EVENTS,
+    *code_interpreter.EVENTS,
+)
 
 
 def read_hosted_item(fields: dict[str, object]) -> AnyHostedItem | None:
