@@ -103,7 +103,7 @@ class ChatApi:
     def _make_body(self, body: Body) -> dict[str, object]:
         if self.mcp_servers:
             return make_response_body(body, self.mcp_servers.entries())
-        messages = body["messages"]
+        messages = body.get("messages", [])
         assert isinstance(messages, Sequence)
         return {**body, "messages": [strip_items(message) for message in messages]}
 
