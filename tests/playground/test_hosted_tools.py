@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any  # JSON
+from typing import Any, Literal  # Any: JSON
 
 import httpx
 import pytest
@@ -22,6 +22,7 @@ from tests.api.seeing import seeing_server
 from tests.api.serving import RunningServer
 from tests.hosted_tools.mcp_server import make_server, running
 from tests.hosted_tools.web_servers import Web, running_web
+from tests.playground.accessibility import LOOKS, violations
 from tests.playground.chromium import User
 
 ADD = write_call("add", {"a": 2, "b": 3})
@@ -176,6 +177,30 @@ def drop_figures(text: str) -> list[str]:
     return [line for line in text.split("\n") if "tokens" not in line]
 
 
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_every_state_obeys_the_rules_of_accessibility(
+    user: User, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    page = user.page
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=scheme)
+    user.open()
+    offer(user, "mcp:sums", "web_search")
+    found = {"settings": violations(page)}
+    page.click("#close-settings")
+    user.ask(write_call("web_search", {"query": "otters"}))
+    user.ask(ADD + write_call("fail", {}))
+    requests = page.locator(".tool-call:has(.approval)")
+    user.click("Allow", requests.nth(0))
+    found["question"] = violations(page)
+    user.click("Allow", requests.nth(1))
+    user.wait_for_answer()
+    page.locator(".tool-output summary").last.click()
+    found["answer"] = violations(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert {state: faults for state, faults in found.items() if faults} == {}
+
+
 def test_the_request_is_code_for_the_responses_api(user: User) -> None:
     offer(user, "mcp:sums")
     user.page.fill("#set-max_tokens", "50")
@@ -223,5 +248,5 @@ def test_a_pdf_is_attached_by_its_name(page: Page, tmp_path: Path) -> None:
         user.send("What is it?")
         user.wait_for_answer()
         assert user.message(0).locator(".file-name").inner_text() == "plan.pdf"
-        # The file reached the reader of PDFs, which says what is wrong with this one.
+        # The reader of PDFs refuses the broken file.
         assert "PDF" in user.page.locator(".note.error").inner_text()
