@@ -8,7 +8,6 @@ import msgspec
 from ouzel.hosted_tools.mcp.configured import read_mcp_servers
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
-from ouzel.terminal.harmless import harmless_line
 
 
 def add_mcp_servers(options: Options, urls: Mapping[str, str], names: Collection[str]) -> Options:
@@ -27,7 +26,7 @@ def add_mcp_servers(options: Options, urls: Mapping[str, str], names: Collection
         if name not in configured:
             raise InvalidOption(
                 "--mcp: must be a URL or the label of a server of mcp_servers "
-                f"({', '.join(configured) or 'none'}), given {harmless_line(name)!r}"
+                f"({', '.join(configured) or 'none'}), given {name!r}"
             )
     entries = (*config.mcp_servers, *(f"{label}={url}" for label, url in urls.items()))
     changed = msgspec.structs.replace(config, mcp_servers=entries)
