@@ -2,6 +2,7 @@
 
 import json
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
@@ -24,6 +25,7 @@ from tests.terminal_chat.terminal_program import CTRL_C, TerminalProgram, chatti
 
 Chatting = Callable[..., AbstractContextManager[TerminalProgram]]
 ADD = write_call("add", {"a": 2, "b": 3}).replace("\n", " ")
+PROGRAM = "tests.hosted_tools.mcp_server"
 QUESTION = "Run it? [y]es, [n]o, [a]lways:"
 
 
@@ -144,6 +146,19 @@ def test_a_model_of_this_process_may_call_the_named_host(url: str) -> None:
     assert ended.status == 0, ended.errors
     listed = json.loads(ended.output)["items"][0]
     assert [tool["name"] for tool in listed["tools"]] == ["add", "fail", "hang", "flood"]
+
+
+def test_a_program_of_the_options_file_is_named_by_its_label(tmp_path: Path) -> None:
+    program = {"label": "sums", "command": sys.executable, "args": ["-m", PROGRAM], "cwd": "."}
+    path = tmp_path / "agent.yaml"
+    path.write_text(json.dumps({"mcp_servers": [program]}))  # JSON is YAML too
+    arguments = ("--config", str(path), "--mcp", "sums", "--mcp-approval", "never")
+    ended = piped(*arguments, "--json", "-p", "Hello")
+    assert ended.status == 0, ended.errors
+    assert json.loads(ended.output)["items"][0]["server_label"] == "sums"
+    ended = piped(*arguments, "--mcp", "wiki", "-p", "Hello")
+    assert ended.status == 2
+    assert "mcp_servers (sums), given 'wiki'" in ended.errors
 
 
 def test_a_server_that_cannot_be_reached_is_named(
