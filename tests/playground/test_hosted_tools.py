@@ -177,6 +177,33 @@ def drop_figures(text: str) -> list[str]:
     return [line for line in text.split("\n") if "tokens" not in line]
 
 
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def test_hostile_texts_of_tools_and_sources_stay_text(user: User) -> None:
+    script = """async ([text, address]) => {
+      const { HostedView } = await import("/playground/modules/chat/hosted_view.js");
+      const { citationsView } = await import("/playground/modules/chat/citations_view.js");
+      const view = new HostedView(() => {});
+      const call = { server_label: text, name: text, arguments: text, error: text };
+      const outputs = [{ type: "image", url: address }, { type: "logs", logs: text }];
+      view.draw([
+        { id: '"]x', type: "mcp_call", ...call },
+        { id: '"]y', type: "mcp_approval_request", ...call },
+        { id: "c", type: "code_interpreter_call", code: text, outputs },
+        { id: "w", type: "web_search_call", action: { type: "open_page", url: address } },
+        { id: "s", type: "shell_call", action: { commands: [text] }, output: [{ stdout: text }] },
+      ], true);
+      view.element.querySelectorAll(".approval button")[0].click();
+      const source = { type: "url_citation", url: address, title: text, marker: "1" };
+      const list = citationsView([source, { type: "file_citation", filename: text, marker: "" }]);
+      document.querySelector("main").append(view.element, list);
+      return [view.element, list].map(each => each.querySelectorAll("img, a").length);
+    }"""
+    for address in ("javascript:alert(1)", "data:text/html,x", HOSTILE, ""):
+        assert user.page.evaluate(script, [HOSTILE, address]) == [0, 0], address
+
+
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_state_obeys_the_rules_of_accessibility(
     user: User, width: int, scheme: Literal["light", "dark"]
