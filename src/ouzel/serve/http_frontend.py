@@ -102,6 +102,7 @@ class HttpFrontend:
             hosted=make_hosted_kinds(options),
             prompts=prompts,
             max_file_bytes=options.store.max_file_bytes,
+            embedding_model=options.hosted_tools.embedding_model,
         )
         puller = ChildPuller(options.model, host.list_directories)
         self._changes = ModelChanges(catalogue, host, puller)

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from ouzel.api.endpoint.on_demand import ModelNotLoaded, OnDemand
+from ouzel.api.endpoint.served_embedder import ServedEmbedder
 from ouzel.api.endpoint.services import Services, SharedServices
 from ouzel.config import LimitsConfig, ServerConfig, StoreConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
+from ouzel.hosted_tools.file_search.search import FileSearch
 from ouzel.observability import Metrics
 from ouzel.pooling import Task
 from ouzel.responses.dialect import OPENAI, ResponseDialect
+from ouzel.responses.hosted.file_search_kind import FileSearchKind
 from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.templates.library import NO_PROMPTS, PromptLibrary
@@ -35,11 +38,13 @@ class Catalogue:
         hosted: HostedKinds = NO_HOSTED_KINDS,
         prompts: PromptLibrary = NO_PROMPTS,
         max_file_bytes: int = StoreConfig().max_file_bytes,
+        embedding_model: str = "",
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
-        `hosted` are tools that the server runs, `prompts` are templates of responses, and
-        `max_file_bytes` limits an uploaded file.
+        `hosted` are tools that the server runs, `prompts` are templates of responses,
+        `max_file_bytes` limits an uploaded file, and `embedding_model` makes the vectors of vector
+        stores.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -51,6 +56,11 @@ class Catalogue:
         # metrics of models that are not in memory, by name
         self._kept_metrics: dict[str, Metrics] = {}
         self._is_leaving = False
+        file_search = None
+        if store is not None:
+            embedder = ServedEmbedder(self, embedding_model)
+            file_search = FileSearch(store.vector_stores, embedder)
+            hosted = hosted.with_kind(FileSearchKind(file_search))
         self.shared = SharedServices.of(
             limits,
             config,
@@ -60,6 +70,7 @@ class Catalogue:
             hosted=hosted,
             prompts=prompts,
             max_file_bytes=max_file_bytes,
+            file_search=file_search,
         )
         for model in models:
             self.add(model)

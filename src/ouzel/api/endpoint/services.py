@@ -15,6 +15,7 @@ from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.http.streams import Streams
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
+from ouzel.hosted_tools.file_search.search import FileSearch
 from ouzel.observability import HttpResponses, Metrics
 from ouzel.responses.compaction.compactor import Compactor
 from ouzel.responses.compaction.summariser import Summariser
@@ -52,6 +53,7 @@ class SharedServices:
     hosted: HostedKinds  # tools that the server runs
     prompts: PromptLibrary  # templates of responses
     max_file_bytes: int  # limit of an uploaded file
+    file_search: FileSearch | None  # None without a store
 
     @classmethod
     def of(
@@ -65,6 +67,7 @@ class SharedServices:
         hosted: HostedKinds,
         prompts: PromptLibrary,
         max_file_bytes: int,
+        file_search: FileSearch | None,
     ) -> "SharedServices":
         return cls(
             limits=limits,
@@ -84,6 +87,7 @@ class SharedServices:
             hosted=hosted,
             prompts=prompts,
             max_file_bytes=max_file_bytes,
+            file_search=file_search,
         )
 
     def open_requests(self) -> list[OpenRequest]:

@@ -16,7 +16,11 @@ from ouzel.hosted_tools.file_search.chunking import (
 from ouzel.hosted_tools.file_search.embedder import Embedder
 from ouzel.hosted_tools.file_search.errors import UnreadableFile
 from ouzel.hosted_tools.file_search.extraction import MAX_FILE_BYTES, Extractor
-from ouzel.hosted_tools.file_search.records import AUTO_CHUNK_TOKENS, StaticChunking
+from ouzel.hosted_tools.file_search.records import (
+    AUTO_CHUNK_TOKENS,
+    AUTO_WINDOW_TOKENS,
+    StaticChunking,
+)
 from ouzel.hosted_tools.file_search.words import write_words
 from ouzel.store.files.base import FileStore
 from ouzel.store.vector_stores.base import VectorStores
@@ -89,9 +93,9 @@ class FileIndexing:
             atoms = await cut_atoms(text, count_tokens, max_atom)
             groups = divide_static(atoms, strategy.static)
         else:
-            max_chunk = min(max_window, AUTO_CHUNK_TOKENS)
-            atoms = await cut_atoms(text, count_tokens, max_chunk // _SHARE_OF_ATOM)
-            groups = divide_by_sections(atoms, max_chunk)
+            max_window = min(max_window, AUTO_WINDOW_TOKENS)
+            atoms = await cut_atoms(text, count_tokens, max_window // _SHARE_OF_ATOM)
+            groups = divide_by_sections(atoms, AUTO_CHUNK_TOKENS)
         return [
             make_chunk(group, max_window)
             for group in groups

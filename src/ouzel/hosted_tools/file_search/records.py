@@ -7,7 +7,9 @@ from msgspec import Meta
 
 from ouzel.hosted_tools.file_search.filters import Attribute, Filter
 
-AUTO_CHUNK_TOKENS = 256  # most tokens of a chunk with the strategy `auto`
+# The strategy `auto`: most tokens of a chunk, and of the part of it that has a vector of its own.
+AUTO_CHUNK_TOKENS = 400
+AUTO_WINDOW_TOKENS = 128
 
 Ranker = Literal["auto", "default-2024-11-15", "none"]
 

@@ -1,5 +1,6 @@
 """Searches the chunks of vector stores by their vectors and their words."""
 
+import asyncio
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -27,6 +28,7 @@ class FileSearch:
     def __init__(self, store: VectorStores, embedder: Embedder) -> None:
         self.store = store
         self.embedder = embedder
+        self.has_new_files = asyncio.Event()  # for the indexer of this server
         self._matrices = Matrices(store)
 
     async def find_stores(

@@ -3,7 +3,8 @@
 import msgspec
 
 from ouzel.responses.event_base import ResponseEvent
-from ouzel.responses.hosted import mcp, web_search
+from ouzel.responses.hosted import file_search, mcp, web_search
+from ouzel.responses.hosted.file_search import FileSearchCall
 from ouzel.responses.hosted.mcp import (
     McpApprovalRequest,
     McpApprovalResponse,
@@ -12,9 +13,20 @@ from ouzel.responses.hosted.mcp import (
 )
 from ouzel.responses.hosted.web_search import WebSearchCall
 
-AnyHostedItem = McpListTools | McpCall | McpApprovalRequest | McpApprovalResponse | WebSearchCall
+AnyHostedItem = (
+    McpListTools
+    | McpCall
+    | McpApprovalRequest
+    | McpApprovalResponse
+    | WebSearchCall
+    | FileSearchCall
+)
 
-EVENTS: tuple[type[ResponseEvent], ...] = (*mcp.EVENTS, *web_search.EVENTS)
+EVENTS: tuple[type[ResponseEvent], ...] = (
+    *mcp.EVENTS,
+    *web_search.EVENTS,
+    *file_search.EVENTS,
+)
 
 
 def read_hosted_item(fields: dict[str, object]) -> AnyHostedItem | None:

@@ -5,7 +5,7 @@ A `HostedKind` knows one kind of entry in the field `tools`. For each request it
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ouzel.responses.hosted.items import AnyHostedItem
@@ -123,6 +123,10 @@ class HostedKinds:
     call_timeout_s: float = 60.0
     max_output_chars: int = 100_000
     max_calls: int = 128  # limit for one response
+
+    def with_kind(self, kind: HostedKind) -> "HostedKinds":
+        """Returns these kinds and another one."""
+        return replace(self, kinds=(*self.kinds, kind))
 
     @property
     def types(self) -> frozenset[str]:

@@ -4,7 +4,8 @@
     API key do not exist. Methods that take a `store_id` and a `key_id` raise VectorStoreNotFound.
 2.  A file is found by searches when it is completed. Its chunks are never changed after that.
 3.  A file in progress is indexed by one server at a time, its owner, which must have a lease
-    (`Store.beat`). `take_job` takes files without an owner and files of servers without a lease.
+    (`Store.beat`). `take_job` takes files without an owner, files of servers without a lease, and
+    files of this server, which indexes one file at a time.
 4.  Deleted files vanish at once; `sweep` frees their chunks in short transactions.
 """
 

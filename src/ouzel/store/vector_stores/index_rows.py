@@ -48,9 +48,10 @@ def take_job(
 ) -> IndexJob | None:
     alive = select(servers.c.id).where(servers.c.expires_at > unix_now())
     owner = vector_store_files.c.owner
-    is_free: ColumnElement[bool] = owner.is_(None)
+    # A server runs one job at a time: a file of its own is left over from a fault of the database.
+    is_free = or_(owner.is_(None), owner == server_id)
     if takes_dead:
-        is_free = or_(is_free, and_(owner.not_in(alive), owner != server_id))
+        is_free = or_(is_free, owner.not_in(alive))
     found = connection.execute(
         select(*vector_store_files.c, vector_stores.c.model)
         .join(vector_stores, vector_stores.c.id == vector_store_files.c.store_id)
@@ -72,6 +73,12 @@ def take_job(
         name: found._mapping[name] for name in IndexJob.__struct_fields__ if name != "num_tries"
     }
     return IndexJob(**values, num_tries=num_tries)
+
+
+def has_jobs(connection: Connection) -> bool:
+    """Tells whether any file is in progress, without a lock."""
+    query = select(vector_store_files.c.number).where(_RUNS).limit(1)
+    return connection.execute(query).one_or_none() is not None
 
 
 def _is_owned(file_number: int, server_id: str) -> ColumnElement[bool]:

@@ -120,6 +120,8 @@ class SqlVectorStores:
         return await self._database.write(file_rows.cancel_batch, store_id, key_id, batch_id)
 
     async def take_job(self) -> IndexJob | None:
+        if not await self._database.read(index_rows.has_jobs):
+            return None
         takes_dead = await self._may_take()
         return await self._database.write(
             index_rows.take_job, self._server_id, self._lease_s, takes_dead=takes_dead
