@@ -12,7 +12,8 @@ from pathlib import Path
 def http_server(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[int]:
     """Yields the port of a server that answers with `handler`."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
+    # The server looks for its end in this interval, in seconds.
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
         yield server.server_port

@@ -20,11 +20,13 @@ FILES_OF_EXTRAS = {
     "hosted_tools/mcp/faults.py": "mcp",
     "hosted_tools/mcp/incoming.py": "mcp",
     "hosted_tools/mcp/program.py": "mcp",
+    "hosted_tools/web_search/ddgs_job.py": "ddgs",
+    "hosted_tools/web_search/pdf_text_job.py": "pdf",
     "hosted_tools/web_search/readable_job.py": "web",
 }
-# Packages that no dependency of this project names: jinja2 requires markupsafe, and only the
-# processes of vLLM and Ray import these two.
-OTHERS = {"markupsafe", "vllm", "ray"}
+# Packages that no dependency of this project names: jinja2 requires markupsafe, only the
+# processes of vLLM and Ray import these two, and work_files is a file of ours inside a sandbox.
+OTHERS = {"markupsafe", "vllm", "ray", "work_files"}
 
 
 def distribution(requirement: str) -> str:

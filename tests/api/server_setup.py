@@ -11,6 +11,7 @@ from ouzel.config import LimitsConfig, MediaConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.grammar.vocabulary import GrammarVocabulary
+from ouzel.hosted_tools.code_interpreter.containers import Containers
 from ouzel.parsers.base import Delta, Family, Parser
 from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.registry import OutputFormat
@@ -92,6 +93,7 @@ class ServerSetup:
     max_document_pieces: int = 10_000
     puller: ModelPuller | None = None
     hosted: HostedKinds = NO_HOSTED_KINDS  # tools that the server runs
+    containers: Containers | None = None  # not None: models run code, with the server's store
     max_file_bytes: int = 2**20
     # models beside this one; their limits, config and store_url are ignored
     further: tuple["ServerSetup", ...] = ()

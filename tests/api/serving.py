@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import ParamSpec
 
 import httpx
@@ -18,7 +19,11 @@ from ouzel.config import LimitsConfig
 from ouzel.engine_client import EngineClient
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
+from ouzel.responses.hosted.code_interpreter_kind import CodeInterpreterKind
+from ouzel.responses.hosted.kinds import HostedKinds
+from ouzel.responses.hosted.shell_kind import ShellKind
 from ouzel.serve.prompt_files import open_prompts
+from ouzel.store.base import Store
 from ouzel.store.sql_store import open_store
 from tests.api.server_setup import ServerSetup
 
@@ -121,9 +126,10 @@ class RunningServer:
             setup.config,
             store,
             response_dialect(setup.config.profile),
-            hosted=setup.hosted,
+            hosted=_add_containers(setup, store),
             prompts=open_prompts(setup.config.prompts),
             max_file_bytes=setup.max_file_bytes,
+            containers=setup.containers,
         )
         app = build_app(ModelChanges(self.catalogue, host, setup.puller))
         self._server = HttpServer(app, limits)
@@ -135,10 +141,20 @@ class RunningServer:
         # connections whose clients do not read their answers
         for connection in tuple(self._server.server_state.connections):
             connection.transport.abort()
+        if setup.containers is not None:
+            await setup.containers.close()
         if store is not None:
             await store.close()
         await host.close()
         self.model.renderer.close()
+
+
+def _add_containers(setup: ServerSetup, store: Store | None) -> HostedKinds:
+    """Returns the hosted tools of the setup, with the tools that run code in its containers."""
+    if setup.containers is None:
+        return setup.hosted
+    kinds = (CodeInterpreterKind(setup.containers, store), ShellKind(setup.containers, store))
+    return replace(setup.hosted, kinds=(*setup.hosted.kinds, *kinds))
 
 
 Fields = ParamSpec("Fields")

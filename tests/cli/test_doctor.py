@@ -23,7 +23,16 @@ def test_the_measurements_are_printed_as_json(
     assert status == int(any(finding["stops_serving"] for finding in report["findings"]))
     assert report["speeds"]["weight_gb_per_s"] > 0
     assert sum(speed["is_auto"] for speed in report["speeds"]["matrices"]) == 1
-    assert report["software"]["extras"].keys() == {"otel", "pdf", "postgres", "ray", "video"}
+    assert report["software"]["extras"].keys() == {
+        "ddgs",
+        "mcp",
+        "otel",
+        "pdf",
+        "postgres",
+        "ray",
+        "video",
+        "web",
+    }
     assert report["disks"][0]["path"] == str(tmp_path)
     assert {each["fit"] for each in report["estimates"]} <= {"fits", "if memory is freed", "no"}
 

@@ -119,6 +119,8 @@ def write_files(directory: Path) -> None:
     for pem in (*certificate.cert_chain_pems, authority.cert_pem):
         pem.write_to_path(directory / "cert.pem", append=True)
     (directory / "keys.txt").write_text(f"{API_KEY}\n")
+    prompts = next(block for block in BLOCKS if block.text.startswith("# prompts.yaml\n"))
+    (directory / "prompts.yaml").write_text(prompts.text)
 
 
 def replace_all(text: str, replacements: Mapping[str, str]) -> str:

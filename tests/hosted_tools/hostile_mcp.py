@@ -3,8 +3,9 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any  # JSON
 
@@ -133,6 +134,29 @@ async def open_session(
         yield session
     finally:
         await session.close()
+
+
+@contextmanager
+def running_hostile(hostile: HostileServer) -> Iterator[str]:
+    """Runs a server in a thread and yields its URL."""
+    loop = asyncio.new_event_loop()
+
+    async def start() -> asyncio.Server:
+        return await asyncio.start_server(hostile.serve, "127.0.0.1", 0)
+
+    listening = loop.run_until_complete(start())
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/mcp"
+    finally:
+        loop.call_soon_threadsafe(listening.close)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
 
 
 @asynccontextmanager

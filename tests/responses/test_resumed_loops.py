@@ -6,6 +6,7 @@ next one: the test copies the database after each write and lets another server 
 
 import asyncio
 import json
+import shutil
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -134,11 +135,25 @@ async def make_response(
     return run.response, store.moments
 
 
+@dataclass(frozen=True)
+class Continued:
+    """A response that another server has ended."""
+
+    response: ResponseObject
+    numbers: list[int]  # the numbers of its events
+    moments: list[Moment]  # the states of the store while it went on
+
+
 async def go_on(
     model: ServedModel, moment: Moment, kind: SearchKind, response_id: str
-) -> tuple[ResponseObject, list[int]]:
-    """Lets a new server take over; returns the response and the numbers of its events."""
-    store = await open_store(f"sqlite:///{moment.file}", max_age_s=3600, max_bytes=2**30)
+) -> Continued:
+    """Lets a new server take a copy of the moment over, until the response has ended."""
+    file = moment.file.with_name(f"{moment.file.stem}-goes-on") / "responses.sqlite3"
+    file.parent.mkdir()
+    shutil.copy(moment.file, file)
+    real = await open_store(f"sqlite:///{file}", max_age_s=3600, max_bytes=2**30)
+    copied = CopiedStore(real, file, kind)
+    store: Store = copied  # type: ignore[assignment]
     preparer = make_preparer(model, store, kind)
     runs = Runs(lambda: [preparer], store)
     watching = asyncio.create_task(runs.watch())
@@ -154,7 +169,8 @@ async def go_on(
     events = await store.events(response_id, None, after=-1)
     await runs.close()
     await store.close()
-    return decode_response(stored), [json.loads(event)["sequence_number"] for event in events]
+    numbers = [json.loads(event)["sequence_number"] for event in events]
+    return Continued(decode_response(stored), numbers, copied.moments)
 
 
 def list_queries(response: ResponseObject) -> list[str]:
@@ -175,7 +191,8 @@ async def test_nothing_is_lost_and_no_effect_comes_twice(
     ends = [*(following.queries for _, following in pairwise(moments)), moments[-1].queries]
     for moment, begun_queries in zip(moments, ends, strict=True):
         kind = new_kind(is_repeatable=is_repeatable)
-        resumed, numbers = await go_on(model, moment, kind, whole.id)
+        continued = await go_on(model, moment, kind, whole.id)
+        resumed, numbers = continued.response, continued.numbers
         assert resumed.status == "completed", (moment, resumed.error)
         assert numbers == list(range(len(numbers)))
         assert kind.num_open == 0
@@ -184,3 +201,26 @@ async def test_nothing_is_lost_and_no_effect_comes_twice(
             assert "the end" in str(resumed.output[-1])
         else:
             assert not set(kind.queries) & set(begun_queries), moment
+
+
+async def test_a_second_kill_loses_and_repeats_nothing_either(
+    quick_engine: EngineClient, tmp_path: Path
+) -> None:
+    model = build_model(quick_engine)
+    first_kind = new_kind(is_repeatable=False)
+    whole, moments = await make_response(model, tmp_path / "responses.sqlite3", first_kind)
+    middle = next(moment for moment in moments if "right" in moment.queries)
+    second_kind = new_kind(is_repeatable=False)
+    again = await go_on(model, middle, second_kind, whole.id)
+    earlier = set(middle.queries)
+    assert earlier >= {"first", "left", "right"}
+    for moment in again.moments:
+        kind = new_kind(is_repeatable=False)
+        resumed = (await go_on(model, moment, kind, whole.id)).response
+        assert resumed.status == "completed"
+        assert not set(kind.queries) & (earlier | set(moment.queries)), moment
+        assert [query for query in list_queries(resumed) if query in earlier] == [
+            "first",
+            "left",
+            "right",
+        ]

@@ -8,6 +8,8 @@ from ouzel.api.anthropic import count_tokens, message_batches, messages
 from ouzel.api.anthropic import models as anthropic_models
 from ouzel.api.batches import endpoints as batches
 from ouzel.api.cohere import embed as cohere_embed
+from ouzel.api.containers import endpoints as containers
+from ouzel.api.containers import files as container_files
 from ouzel.api.conversations import items as conversation_items
 from ouzel.api.conversations import stored as conversations
 from ouzel.api.document.endpoint import OpenApi
@@ -73,6 +75,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *conversations.OPERATIONS,
     *conversation_items.OPERATIONS,
     *files.OPERATIONS,
+    *containers.OPERATIONS,
+    *container_files.OPERATIONS,
     *batches.OPERATIONS,
     *embeddings.OPERATIONS,
     *pooling.OPERATIONS,

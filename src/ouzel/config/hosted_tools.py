@@ -37,8 +37,8 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
         option("Most programs of --mcp-servers at the same time; each response has its own."),
     ] = 16
     web_search_provider: Annotated[
-        Literal["none", "searxng", "brave", "tavily"],
-        option("Search engine of the tool web_search; searxng is the default with an URL."),
+        Literal["none", "searxng", "brave", "tavily", "ddgs"],
+        option("Search engine of the tool web_search; searxng is the default with a URL."),
     ] = "none"
     web_search_url: Annotated[
         str,
@@ -72,6 +72,73 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
             unset="the first model for embeddings",
         ),
     ] = ""
+    # The sandbox of code_interpreter and shell
+    sandbox: Annotated[
+        Literal["none", "bubblewrap"],
+        option(
+            "Sandbox in which the model may run code, for the tools code_interpreter and shell; "
+            "none turns them off. bubblewrap needs the program bwrap and user namespaces."
+        ),
+    ] = "none"
+    sandbox_root: Annotated[
+        str,
+        option(
+            "A directory with a Linux system that the sandbox shows, such as an unpacked "
+            "image with Python and its libraries.",
+            unset="the programs and libraries of this machine: /usr, /bin, /lib and few files of "
+            "/etc",
+        ),
+    ] = ""
+    sandbox_python: Annotated[
+        str,
+        option(
+            "Path of the Python 3.9 or newer that the sandbox uses, such as an environment with "
+            "numpy, pandas and matplotlib. Everybody must be able to read it.",
+            unset="python3 of the system inside",
+        ),
+    ] = ""
+    sandbox_cgroup: Annotated[
+        str,
+        option(
+            "A cgroup of version 2 without processes that belongs to the server's user. Each "
+            "container gets a cgroup below it, which holds memory and processes exactly.",
+            unset="none: each process has limits, and the server measures a container",
+        ),
+    ] = ""
+    sandbox_max_containers: Annotated[
+        int, Meta(ge=1, le=1024), option("Most containers at the same time.")
+    ] = 8
+    sandbox_idle_minutes: Annotated[
+        float,
+        Meta(gt=0, le=1440),
+        option("Minutes without a call after which a container ends, with its files."),
+    ] = 20.0
+    sandbox_timeout_s: Annotated[
+        float,
+        Meta(gt=0, le=86400),
+        option("Longest time of one call in a container; it must be below --tool-call-timeout-s."),
+    ] = 30.0
+    sandbox_cpu_s: Annotated[
+        float,
+        Meta(gt=0, le=86400),
+        option("Most processor time of one call, of all its processes together."),
+    ] = 60.0
+    sandbox_memory_mib: Annotated[
+        int,
+        Meta(ge=64, le=2**20),
+        option("Most memory of a container in MiB; a request may ask for less (memory_limit)."),
+    ] = 1024
+    sandbox_files_mib: Annotated[
+        int,
+        Meta(ge=1, le=2**20),
+        option("Size of a container's work directory in MiB; the files are in memory."),
+    ] = 256
+    sandbox_max_processes: Annotated[
+        int, Meta(ge=8, le=4096), option("Most processes and threads in a container.")
+    ] = 128
+    sandbox_output_kib: Annotated[
+        int, Meta(ge=1, le=1024), option("Longest output of one call in KiB; the rest is left out.")
+    ] = 64
     max_tool_calls: Annotated[
         int,
         Meta(ge=1, le=10_000),
@@ -90,6 +157,11 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
         if self.allowed_mcp_hosts:
             read_media_hosts(self.allowed_mcp_hosts)
         read_media_hosts(self.fetch_hosts)
+        if self.sandbox != "none" and self.sandbox_timeout_s >= self.tool_call_timeout_s:
+            raise ValueError(
+                f"sandbox_timeout_s must be < tool_call_timeout_s ({self.tool_call_timeout_s:g}), "
+                f"given {self.sandbox_timeout_s:g}"
+            )
 
     @property
     def fetch_hosts(self) -> tuple[str, ...]:

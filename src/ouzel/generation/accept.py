@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation.demands import OutputForm, ToolUse
-from ouzel.generation.lenient_forms import HonouredForms, honour_forms
+from ouzel.generation.lenient_forms import HonouredForms, honour_foreign_tools, honour_forms
 from ouzel.generation.options import NO_LIMIT, Choosing, GenerationOptions
 from ouzel.generation.reasoning_budget import PARAM, reasoning_budget
 from ouzel.generation.records import GenerationRequest
@@ -106,7 +106,7 @@ def _honour_forms(options: GenerationOptions, prompt: Prompt, model: ServedModel
         )
 
     if not model.has_lenient_formats:
-        return HonouredForms(make(options.tool_use, options.form), options.form)
+        return honour_foreign_tools(options.tool_use, options.form, make)
     forms = honour_forms(options.tool_use, options.form, make)
     if not options.unreadable_form:
         return forms

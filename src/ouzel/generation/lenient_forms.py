@@ -54,6 +54,29 @@ def honour_forms(use: ToolUse | None, form: OutputForm | None, make: MakeGrammar
                 use = None
 
 
+def honour_foreign_tools(
+    use: ToolUse | None, form: OutputForm | None, make: MakeGrammar
+) -> HonouredForms:
+    """Drops constraints of foreign tools that have no grammar, because no client can correct them.
+
+    Raises FormRefused for every other part without a grammar.
+    """
+    try:
+        return HonouredForms(make(use, form), form)
+    except FormRefused as error:
+        if use is None or not any(
+            tool.is_foreign and tool.name == error.tool_name for tool in use.tools
+        ):
+            raise
+    reasons: list[str] = []
+    held = replace(use, guides_all=use.guides_all or form is not None)
+    tools = tuple(
+        _weaken(tool, held, make, reasons) if tool.is_foreign else tool for tool in use.tools
+    )
+    grammar = make(replace(use, tools=tools), form)
+    return HonouredForms(grammar, form, tuple(dict.fromkeys(reasons)))
+
+
 def _weaken(
     tool: FunctionTool, use: ToolUse, make: MakeGrammar, reasons: list[str]
 ) -> FunctionTool:

@@ -3,6 +3,7 @@
 from ipaddress import ip_network
 
 from ouzel.config.media_hosts import AllowedHost, AllowedHosts, AllowedNetwork
+from ouzel.errors import InvalidRequest
 from ouzel.outbound.hosts import read_target
 
 _EVERYWHERE = ("0.0.0.0/0", "::/0")
@@ -13,6 +14,10 @@ def trust_host(url: str, option: str) -> AllowedHosts:
 
     `option` names the option in errors. Raises InvalidRequest if the URL has no valid host.
     """
+    if not url.startswith(("http://", "https://")):
+        raise InvalidRequest(
+            f"must begin with http:// or https://, given {url[:100]!r}", field=option
+        )
     target = read_target(url, option)
     return AllowedHosts(
         False,

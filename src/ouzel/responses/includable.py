@@ -11,11 +11,14 @@ logger = logging.getLogger(__name__)
 
 Shown = Literal["message.output_text.logprobs", "reasoning.encrypted_content"]
 # Parts of items of tools; each tool reads its own names.
-ShownByTools = Literal["web_search_call.action.sources", "file_search_call.results"]
+ShownByTools = Literal[
+    "web_search_call.action.sources",
+    "file_search_call.results",
+    "code_interpreter_call.outputs",
+]
 AlwaysShown = Literal["message.input_image.image_url"]
 # Outputs of tools that this server does not run; agents ask every server for these.
 NeverPresent = Literal[
-    "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
     "web_search_call.results",
 ]

@@ -19,6 +19,7 @@ from ouzel.responses.call_history import CALL_TYPES, HOSTED_TYPES, OUTPUT_TYPES,
 from ouzel.responses.hosted.item_base import ToolExchange
 from ouzel.responses.hosted.items import AnyHostedItem, read_hosted_item
 from ouzel.responses.hosted.mcp import McpApprovalRequest, McpApprovalResponse
+from ouzel.responses.hosted.shell import ShellCall, ShellCallOutput
 from ouzel.responses.item_fields import (
     MEDIA,
     TEXT_KEYS,
@@ -156,6 +157,7 @@ class _Reader:
         # Type of the items that are left out -> path of the first such item.
         self._hosted: dict[str, str] = {}
         self._requests: dict[str, McpApprovalRequest] = {}  # approval requests by id
+        self._shell_calls: dict[str, ShellCall] = {}  # calls without a text, by call id
         self._unreadable: list[str] = []  # paths of reasoning that another server has encrypted
         self._summaries: set[int] = set()  # positions of the messages that are summaries
 
@@ -268,6 +270,11 @@ class _Reader:
                     hosted.approval_request_id,
                 )
             exchange = None if hosted.approve else request.refuse(hosted.reason)
+        if isinstance(hosted, ShellCall) and exchange is None:
+            self._shell_calls[hosted.call_id] = hosted
+        if isinstance(hosted, ShellCallOutput):
+            call = self._shell_calls.pop(hosted.call_id, None)
+            exchange = None if call is None else call.answer(hosted.text())
         if exchange is not None:
             self._read_exchange(exchange, path)
         return exchange is not None or hosted.is_silent

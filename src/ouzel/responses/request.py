@@ -137,9 +137,9 @@ class ResponsesRequest(GenerationFields, kw_only=True):
         list[Includable] | None,
         Meta(
             description="Optional parts of the response: message.output_text.logprobs, "
-            "reasoning.encrypted_content, web_search_call.action.sources. The other names of "
-            "OpenAI are accepted: image URLs are always shown, and the rest belongs to tools that "
-            "this server does not have."
+            "reasoning.encrypted_content, web_search_call.action.sources, "
+            "code_interpreter_call.outputs. The other names of OpenAI are accepted: image URLs are "
+            "always shown, and the rest belongs to tools that this server does not have."
         ),
     ] = None
     logprobs: Annotated[

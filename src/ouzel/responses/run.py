@@ -249,7 +249,7 @@ class Run:
             queued = self.response
             beginning = self._builder.go_on() if self._is_begun else self._builder.begin()
             events = [_encode(event) for event in beginning]
-            if not await self._progress.note(lambda: self._builder.response, events):
+            if not await self._progress.note(lambda: self._builder.snapshot, events):
                 # No client has seen the start, so the response goes back to queued.
                 self._builder = ResponseBuilder.resume(queued, len(self.log))
                 self.cancel()
@@ -275,7 +275,7 @@ class Run:
                 await loop.run_first_calls(self._builder)
         else:
             await self._take_turn(self._first_turn)
-            if not await loop.run_calls(self._builder):
+            if self._builder.is_steered or not await loop.run_calls(self._builder):
                 return
         while (turn := await loop.make_turn(self._builder)) is not None:
             await self._take_turn(turn)

@@ -6,21 +6,30 @@ from ouzel.config import HostedToolsConfig
 from ouzel.config.media_hosts import read_media_hosts
 from ouzel.errors import InvalidRequest
 from ouzel.extras import install_hint
+from ouzel.hosted_tools.code_interpreter.containers import Containers
 from ouzel.hosted_tools.mcp.configured import read_mcp_servers
 from ouzel.hosted_tools.web_search.pages import Pages
 from ouzel.hosted_tools.web_search.providers import make_provider
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
+from ouzel.responses.hosted.code_interpreter_kind import CodeInterpreterKind
 from ouzel.responses.hosted.kinds import HostedKind, HostedKinds
 from ouzel.responses.hosted.mcp_kind import McpKind
+from ouzel.responses.hosted.shell_kind import ShellKind
 from ouzel.responses.hosted.web_search_kind import WebSearchKind
+from ouzel.store.base import Store
 
 _FETCH_TIMEOUT_S = 20.0
 _MAX_ANSWER_BYTES = 8 * 2**20  # limit of one message of an MCP server
 
 
-def make_hosted_kinds(options: Options) -> HostedKinds:
-    """Returns the kinds of tools that are turned on, with hints for the others."""
+def make_hosted_kinds(
+    options: Options, store: Store | None, containers: Containers | None
+) -> HostedKinds:
+    """Returns the kinds of tools that are turned on, with hints for the others.
+
+    `containers` is None if the sandbox is off.
+    """
     config = options.hosted_tools
     kinds: list[HostedKind] = []
     hints: dict[str, str] = {}
@@ -33,6 +42,11 @@ def make_hosted_kinds(options: Options) -> HostedKinds:
         hints |= dict.fromkeys(WebSearchKind.types, hint)
     else:
         kinds.append(_make_web_search_kind(config))
+    if containers is None:
+        hints["code_interpreter"] = "the operator turns it on with --sandbox"
+    else:
+        kinds.append(CodeInterpreterKind(containers, store))
+    kinds.append(ShellKind(containers, store))
     return HostedKinds(
         kinds,
         hints,

@@ -17,6 +17,7 @@ from ouzel.api.http.server.http_server import HttpServer
 from ouzel.api.ovms.responses import response_dialect
 from ouzel.engine_client import Engines
 from ouzel.generation import ServedModel
+from ouzel.hosted_tools.code_interpreter.containers import Containers
 from ouzel.lifecycle.turns import Limits
 from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.invalid_option import CannotListen
@@ -29,6 +30,7 @@ from ouzel.serve.metrics_port import serve_metrics_port
 from ouzel.serve.model_host import ModelHost
 from ouzel.serve.model_puller import ChildPuller
 from ouzel.serve.on_demand_models import OnDemandModels
+from ouzel.serve.open_containers import open_containers
 from ouzel.serve.open_models import CheckedModel
 from ouzel.serve.open_store import open_configured_store
 from ouzel.serve.prompt_files import open_prompts, reload_prompts
@@ -53,6 +55,7 @@ async def open_frontend(
     traces: "Traces | None",
 ) -> "HttpFrontend":
     """Opens the store, and waits for the engine of the first model. Raises OuzelError."""
+    containers = await open_containers(options.hosted_tools)
     prompts = await asyncio.to_thread(open_prompts, options.server.prompts)
     store = await open_configured_store(options.store)
     try:
@@ -61,7 +64,9 @@ async def open_frontend(
         if store is not None:
             await store.close()
         raise
-    return HttpFrontend(options, models, store, prompts=prompts, host=host, traces=traces)
+    return HttpFrontend(
+        options, models, store, containers, prompts=prompts, host=host, traces=traces
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +88,16 @@ class HttpFrontend:
         options: Options,
         models: Sequence[ServedModel],
         store: Store | None,
+        containers: Containers | None,
         *,
         prompts: PromptLibrary,
         host: ModelHost,
         traces: "Traces | None",
     ) -> None:
+        """`containers` run the code of models; None if the sandbox is off."""
         self._options = options
         self._store = store
+        self._containers = containers
         self._prompts = prompts
         self._host = host
         self._traces = traces
@@ -99,8 +107,9 @@ class HttpFrontend:
             options.server,
             store,
             response_dialect(options.server.profile),
-            hosted=make_hosted_kinds(options),
+            hosted=make_hosted_kinds(options, store, containers),
             prompts=prompts,
+            containers=containers,
             max_file_bytes=options.store.max_file_bytes,
             embedding_model=options.hosted_tools.embedding_model,
         )
@@ -211,6 +220,8 @@ class HttpFrontend:
         """
         for served in self._catalogue.bases:
             await asyncio.to_thread(served.model.renderer.close)
+        if self._containers is not None:
+            await self._containers.close()
         if self._store is not None:
             await self._store.close()
         if self._traces is not None:

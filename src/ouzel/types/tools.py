@@ -25,6 +25,8 @@ class FunctionTool(msgspec.Struct, frozen=True):
     # the client sees a text instead of arguments: the value of the one argument
     is_custom: bool = False
     text_grammar: TextGrammar | None = None  # grammar of that text
+    # The client did not write the schema: another server did, whose tool this server runs.
+    is_foreign: bool = False
 
 
 class ParameterMarks(msgspec.Struct, frozen=True, kw_only=True):

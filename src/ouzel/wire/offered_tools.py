@@ -56,6 +56,7 @@ class OfferedTool(msgspec.Struct, frozen=True):
             self.strict or False,
             self.is_custom,
             self.text_grammar,
+            is_foreign=self.hosted_type is not None,
         )
 
 

@@ -51,6 +51,9 @@ class SearchKind:
         self.num_open += 1
         return Search(self, path, str(entry["type"]))
 
+    async def close(self) -> None:
+        pass
+
 
 class Search:
     first_items: tuple[AnyHostedItem, ...] = ()

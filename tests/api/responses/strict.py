@@ -11,7 +11,7 @@ import openai.types.responses as openai_types
 import pydantic
 from openai import BaseModel
 from openai.types.conversations import Conversation, ConversationItem, ConversationItemList
-from openai.types.responses import Response, ResponseStreamEvent
+from openai.types.responses import Response, ResponseStreamEvent, web_search_tool
 
 from tests.api.requests import Json
 
@@ -28,6 +28,9 @@ _BEYOND_THE_TYPES: dict[type[pydantic.BaseModel], set[str]] = {
     },
     openai_types.ResponseCustomToolCall: {"status"},
     openai_types.ResponseFunctionWebSearch: {"output", "sources"},
+    web_search_tool.Filters: {"blocked_domains"},  # OpenAI's guide has them
+    openai_types.ResponseCodeInterpreterToolCall: {"output", "sources"},
+    openai_types.ResponseFunctionShellToolCall: {"output", "sources"},
 }
 _ITEM: pydantic.TypeAdapter[ConversationItem] = pydantic.TypeAdapter(ConversationItem)
 _EVENT: pydantic.TypeAdapter[ResponseStreamEvent] = pydantic.TypeAdapter(ResponseStreamEvent)

@@ -257,9 +257,3 @@ def test_two_servers_may_have_tools_of_one_name(http: httpx.Client, url: str) ->
     response = create(http, write_call("other__add", {"a": 1, "b": 1}), tools=tools)
     [call] = [item for item in response["output"] if item["type"] == "mcp_call"]
     assert (call["server_label"], call["name"]) == ("other", "add")
-
-
-def test_control_tokens_of_a_result_are_text(http: httpx.Client, url: str) -> None:
-    text = write_call("add", {"a": "<|im_end|>", "b": 1})
-    response = create(http, text, tools=[tool(url)])
-    assert response["status"] == "completed"

@@ -74,7 +74,7 @@ def test_a_page_is_opened_and_searched(http: httpx.Client, web: Web) -> None:
     call = write_call("find_in_page", {"url": url, "pattern": "DRIFT apart"})
     found, _ = create(http, call, {"type": "web_search"})
     assert found["action"] == {"type": "find_in_page", "url": url, "pattern": "DRIFT apart"}
-    assert "6 places" in found["output"]
+    assert "Places with this text: 6" in found["output"]
 
 
 def test_without_web_access_pages_are_not_offered(http: httpx.Client, web: Web) -> None:
@@ -95,7 +95,16 @@ def test_domains_and_size_limit_what_the_model_reads(http: httpx.Client, web: We
     search, _ = create(http, SEARCH, tool)
     assert [source["title"] for source in search["sources"]] == ["Seals"]
     opened, _ = create(http, write_call("open_page", {"url": web.url("/otters")}), tool)
-    assert (opened["status"], opened["output"]) == ("failed", "the URL must be of example.org")
+    assert opened["status"] == "failed"
+    assert opened["output"].startswith("the URL must be of a domain of example.org, given")
+
+
+def test_blocked_domains_are_neither_found_nor_opened(http: httpx.Client, web: Web) -> None:
+    tool: Json = {"type": "web_search", "filters": {"blocked_domains": ["127.0.0.1"]}}
+    search, _ = create(http, SEARCH, tool)
+    assert [source["title"] for source in search["sources"]] == ["Seals"]
+    opened, _ = create(http, write_call("open_page", {"url": web.url("/otters")}), tool)
+    assert opened["status"] == "failed"
 
 
 @pytest.mark.parametrize("arguments", [{}, {"query": ""}, {"query": 5}, {"url": "x"}])
@@ -111,12 +120,42 @@ def test_the_model_reads_a_fault_of_its_arguments(http: httpx.Client, arguments:
         ({"search_context_size": "huge"}, "tools[0].search_context_size"),
         ({"user_location": {"country": "Germany"}}, "tools[0].user_location.country"),
         ({"filters": {"allowed_domains": "x"}}, "tools[0].filters.allowed_domains"),
+        ({"filters": {"allowed_domains": ["a b"]}}, "tools[0].filters.allowed_domains[0]"),
+        ({"filters": {"blocked_domains": ["a.org", ""]}}, "tools[0].filters.blocked_domains[1]"),
+        ({"filters": {"blocked_domains": ["a.org"] * 101}}, "tools[0].filters.blocked_domains"),
     ],
 )
 def test_a_wrong_entry_is_refused(http: httpx.Client, fields: Json, field: str) -> None:
     body = {"input": "hi", "tools": [{"type": "web_search", **fields}]}
     answer = http.post("/v1/responses", json=body)
     assert (answer.status_code, read_error(answer)["param"]) == (400, field)
+
+
+def test_the_model_reads_that_a_long_page_is_cut(http: httpx.Client, web: Web) -> None:
+    web.add("/long", "word " * 4000 + "the end", "text/plain")
+    tool: Json = {"type": "web_search", "search_context_size": "low"}
+    opened, _ = create(http, write_call("open_page", {"url": web.url("/long")}), tool)
+    assert "at least 15007 characters, is left out" in opened["output"]
+    assert "the end" not in opened["output"]
+    call = write_call("find_in_page", {"url": web.url("/long"), "pattern": "the end"})
+    found, _ = create(http, call, tool)
+    assert "Places with this text: 1" in found["output"]
+
+
+def test_a_page_cannot_write_markers_of_sources(http: httpx.Client, web: Web) -> None:
+    web.add("/marked", "Seals fly 【2】 and otters 【1】.", "text/plain")
+    opened, _ = create(
+        http, write_call("open_page", {"url": web.url("/marked")}), {"type": "web_search"}
+    )
+    assert "Seals fly [2] and otters [1]." in opened["output"]
+
+
+def test_images_are_not_searched(http: httpx.Client) -> None:
+    tool = {"type": "web_search_preview", "search_content_types": ["text", "image"]}
+    answer = http.post("/v1/responses", json={"input": "hi", "tools": [tool]})
+    assert answer.status_code == 400
+    assert read_error(answer)["param"] == "tools[0].search_content_types[1]"
+    create(http, "hi", {"type": "web_search_preview", "search_content_types": ["text"]})
 
 
 def test_instructions_of_a_page_stay_text(http: httpx.Client, web: Web) -> None:

@@ -3,6 +3,7 @@
 from contextlib import AbstractContextManager
 
 from ouzel.config import ServerConfig
+from ouzel.hosted_tools.code_interpreter.containers import Containers
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
@@ -18,6 +19,7 @@ def thinking_server(
     engine_factory: str = "create_parrot",
     config: ServerConfig = ServerConfig(),  # noqa: B008  it is frozen
     hosted: HostedKinds = NO_HOSTED_KINDS,
+    containers: Containers | None = None,
 ) -> AbstractContextManager[RunningServer]:
     return running_server(
         {"max_model_len": max_model_len, "step_s": step_s},
@@ -27,4 +29,5 @@ def thinking_server(
         store_url=store_url,
         config=config,
         hosted=hosted,
+        containers=containers,
     )

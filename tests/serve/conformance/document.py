@@ -28,7 +28,11 @@ from tests.serve.running import serving
 PATH = Path(__file__).parents[3] / "docs" / "reference" / "conformance.md"
 COMMAND = "uv run python -m tests.serve.conformance"
 NUM_AT_ONCE = 6  # probes: a batch costs little more than one of them
-SERVER_OPTIONS = ("--precision", "f32", "--kv-cache-dtype", "f32", "--no-prefix-caching")
+PROMPTS = Path(__file__).with_name("prompts.yaml")
+SERVER_OPTIONS = (
+    *("--precision", "f32", "--kv-cache-dtype", "f32", "--no-prefix-caching"),
+    *("--prompts", str(PROMPTS)),
+)
 
 _INTRODUCTION = """\
 # Conformance

@@ -1,4 +1,4 @@
-"""The part of docs/reference/conformance.md about kept responses and conversations."""
+"""Writes the part of conformance.md about stored responses, conversations and chats."""
 
 import httpx
 
@@ -6,7 +6,7 @@ from tests.api.responses.strict import named_events
 from tests.serve.answers import Json
 
 _INTRODUCTION = """
-## Stored responses and conversations
+## Stored responses, conversations and chats
 
 These operations are OpenAI's. OVMS has none of them.
 
@@ -43,6 +43,18 @@ class Keeper:
             "responses",
             model="ouzel-demo",
             **({"input": "Hello!", "temperature": 0} | fields),
+        )
+
+    def chat(self, labels: Json) -> Json:
+        """Makes a stored chat with these labels."""
+        messages = [{"role": "user", "content": "Hello!"}]
+        return self(
+            "POST",
+            "chat/completions",
+            model="ouzel-demo",
+            messages=messages,
+            store=True,
+            metadata=labels,
         )
 
     def conversation(self) -> str:
@@ -116,6 +128,21 @@ def replayed(keep: Keeper) -> bool:
     return names[0] == "response.output_item.added" and names[-1] == "response.completed"
 
 
+def chat_lives(keep: Keeper) -> bool:
+    made = keep.chat({"of": "owls"})
+    path = f"chat/completions/{made['id']}"
+    changed = keep("POST", path, metadata={"of": "ouzels"})
+    is_changed = keep("GET", path) == changed and changed["choices"] == made["choices"]
+    return is_changed and bool(keep("DELETE", path)["deleted"]) and keep.is_gone(path)
+
+
+def chats_listed(keep: Keeper) -> bool:
+    made = keep.chat({"of": "jays"})
+    [found] = keep("GET", "chat/completions?metadata[of]=jays")["data"]
+    [message] = keep("GET", f"chat/completions/{made['id']}/messages")["data"]
+    return bool(found["id"] == made["id"] and message["content"] == "Hello!")
+
+
 OPERATIONS = (
     ("`GET /responses/{id}`", "what was answered", read),
     (
@@ -139,6 +166,16 @@ OPERATIONS = (
         conversation_items,
     ),
     ("`conversation` in `POST /responses`", "it grows by input and output", made_in_a_conversation),
+    (
+        "`POST /chat/completions` with `store`, `GET`, `POST` and `DELETE /chat/completions/{id}`",
+        "found as changed; then a 404",
+        chat_lives,
+    ),
+    (
+        "`GET /chat/completions?metadata[of]=jays`, `GET /chat/completions/{id}/messages`",
+        "the chats with a label; the messages of the request",
+        chats_listed,
+    ),
 )
 
 

@@ -160,10 +160,20 @@ LINES = (
         not_here="it takes tensors; its health paths are here",
     ),
     Line(
-        "OpenAI's hosted tools: `web_search`, `file_search`, `code_interpreter`, MCP",
+        "OpenAI's hosted tools `web_search` and MCP",
+        "E",
+        test="tests/api/responses",
+    ),
+    Line(
+        "OpenAI's hosted tools `code_interpreter` and `shell`",
+        "E",
+        test="tests/api/responses/test_code_interpreter.py",
+    ),
+    Line(
+        "OpenAI's hosted tool `file_search`",
         "E",
         not_here=(
-            "OVMS has functions alone, too: hosted tools are left out, or a 400 with "
+            "OVMS has functions alone, too: these tools are left out, or a 400 with "
             "`--unknown-tools refuse`"
         ),
     ),

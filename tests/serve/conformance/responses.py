@@ -300,7 +300,13 @@ OWN_PROBES = (
         "answers while it is queued; a stream goes to the end",
         in_the_background,
     ),
-    Probe("prompt", "F", {"prompt": {"id": "pmpt_1"}}, "templates that OpenAI keeps"),
+    Probe(
+        "prompt",
+        "F",
+        {},
+        "templates of the operator: the prompt of the model shows them",
+        lambda ask: longer_prompt(ask, prompt={"id": "greeting", "variables": {"name": "Ada"}}),
+    ),
     Probe(
         "prompt_cache_retention",
         "F",

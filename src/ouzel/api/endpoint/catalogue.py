@@ -13,6 +13,7 @@ from ouzel.api.endpoint.services import Services, SharedServices
 from ouzel.config import LimitsConfig, ServerConfig, StoreConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
+from ouzel.hosted_tools.code_interpreter.containers import Containers
 from ouzel.hosted_tools.file_search.search import FileSearch
 from ouzel.observability import Metrics
 from ouzel.pooling import Task
@@ -38,13 +39,14 @@ class Catalogue:
         hosted: HostedKinds = NO_HOSTED_KINDS,
         prompts: PromptLibrary = NO_PROMPTS,
         max_file_bytes: int = StoreConfig().max_file_bytes,
+        containers: Containers | None = None,
         embedding_model: str = "",
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
-        `hosted` are tools that the server runs, `prompts` are templates of responses,
-        `max_file_bytes` limits an uploaded file, and `embedding_model` makes the vectors of vector
-        stores.
+        `hosted` are tools that the server runs, `containers` run the code of models, `prompts` are
+        templates of responses, `max_file_bytes` limits an uploaded file, and `embedding_model`
+        makes the vectors of vector stores.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -70,6 +72,7 @@ class Catalogue:
             hosted=hosted,
             prompts=prompts,
             max_file_bytes=max_file_bytes,
+            containers=containers,
             file_search=file_search,
         )
         for model in models:

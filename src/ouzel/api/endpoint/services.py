@@ -15,6 +15,7 @@ from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.http.streams import Streams
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
+from ouzel.hosted_tools.code_interpreter.containers import Containers
 from ouzel.hosted_tools.file_search.search import FileSearch
 from ouzel.observability import HttpResponses, Metrics
 from ouzel.responses.compaction.compactor import Compactor
@@ -53,6 +54,7 @@ class SharedServices:
     hosted: HostedKinds  # tools that the server runs
     prompts: PromptLibrary  # templates of responses
     max_file_bytes: int  # limit of an uploaded file
+    containers: Containers | None  # they run the code of models; None if the sandbox is off
     file_search: FileSearch | None  # None without a store
 
     @classmethod
@@ -67,6 +69,7 @@ class SharedServices:
         hosted: HostedKinds,
         prompts: PromptLibrary,
         max_file_bytes: int,
+        containers: Containers | None,
         file_search: FileSearch | None,
     ) -> "SharedServices":
         return cls(
@@ -87,6 +90,7 @@ class SharedServices:
             hosted=hosted,
             prompts=prompts,
             max_file_bytes=max_file_bytes,
+            containers=containers,
             file_search=file_search,
         )
 
@@ -103,6 +107,7 @@ class SharedServices:
 
     async def close(self) -> None:
         await self.runs.close()
+        await self.hosted.close()
         await self.chats.settle()
         self.threads.close()
         self.tokenizing.close()

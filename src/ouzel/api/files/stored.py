@@ -7,6 +7,7 @@ from starlette.responses import Response, StreamingResponse
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
+from ouzel.api.endpoint.pages import PAGE_PARAMETERS, describe_page, read_page
 from ouzel.api.files.objects import PURPOSES, DeletedFile, FileList, FileObject
 from ouzel.api.files.upload import Uploads
 from ouzel.api.http.exchange import get_exchange
@@ -16,18 +17,11 @@ from ouzel.errors import InvalidRequest
 from ouzel.store.base import Store
 from ouzel.store.errors import FileNotFound
 from ouzel.store.files.records import StoredFile
-from ouzel.store.records import PageRequest
 
 _MOST_LISTED = 10_000
 _PAGE = (
     QueryField("purpose", {"type": "string"}, "Lists only files with this purpose."),
-    QueryField(
-        "limit",
-        {"type": "integer", "minimum": 1, "maximum": _MOST_LISTED},
-        f"Files in a page. Default: {_MOST_LISTED}.",
-    ),
-    QueryField("order", {"enum": ["asc", "desc"]}, "The order by age. Default: desc."),
-    QueryField("after", {"type": "string"}, "The id of the file before the page."),
+    *describe_page("file", default=_MOST_LISTED, most=_MOST_LISTED, order="desc"),
 )
 _FORM = {
     "type": "object",
@@ -54,12 +48,8 @@ class FileEndpoints:
         return json_response(await uploads.receive(request.scope, request.receive, key_id))
 
     async def list(self, request: Request) -> Response:
-        query = Query(request.query_params, "purpose", "limit", "order", "after")
-        page = PageRequest(
-            limit=query.integer("limit", _MOST_LISTED, lowest=1, highest=_MOST_LISTED),
-            is_ascending=query.choice("order", "desc", ("asc", "desc")) == "asc",
-            after=query.text("after"),
-        )
+        query = Query(request.query_params, "purpose", *PAGE_PARAMETERS)
+        page = read_page(query, default=_MOST_LISTED, most=_MOST_LISTED, order="desc")
         if self._shared.store is None:
             return json_response(FileList(data=[], first_id=None, last_id=None, has_more=False))
         key_id = get_exchange(request.scope).key_id

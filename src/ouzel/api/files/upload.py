@@ -1,18 +1,15 @@
 """Receives an upload piece by piece, so that memory holds one piece of it."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from starlette.types import Receive, Scope
 
 from ouzel.api.files.objects import FileObject, check_purpose, read_expiry
-from ouzel.api.http.body_reader import BodyReader, check_encoding
-from ouzel.api.http.errors import BodyTimeout, PayloadTooLarge
-from ouzel.api.http.exchange import ClientDisconnected, get_header
-from ouzel.api.http.form_parser import FileBegin, FileBytes, FormField, FormParser, FormPart
-from ouzel.api.http.refusal import raise_refusal
+from ouzel.api.http.body_reader import BodyReader
+from ouzel.api.http.errors import PayloadTooLarge
+from ouzel.api.http.form_parser import FileBegin, FileBytes, FormField, FormPart
+from ouzel.api.http.form_reader import FormReader
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.responses.output_items import new_id
@@ -22,8 +19,6 @@ from ouzel.store.files.base import FileStore
 from ouzel.store.files.records import NewFile
 
 PIECE_BYTES = 2**20
-_MAX_REST_BYTES = 2**20  # bytes of a form besides its file
-_LEAST_BYTES_PER_S = 1024.0  # a slower upload holds a place for ever
 _FILE = "file"
 
 
@@ -42,61 +37,23 @@ class Uploads:
         Raises InvalidRequest, PayloadTooLarge, BodyTimeout and ClientDisconnected, and the errors
         of the store.
         """
-        check_encoding(scope)
-        parser = FormParser(get_header(scope, b"content-type") or "")
-        self._check_announced(scope)
+        form = FormReader(
+            scope,
+            receive,
+            max_file_bytes=self._max_file_bytes,
+            body_timeout_s=self._limits.body_timeout_s,
+        )
         upload = _Upload(self._files, key_id, self._max_file_bytes)
         with self._bodies.share() as share:
             share.expect(2 * PIECE_BYTES)
             try:
-                async for part in self._parts(scope, receive, parser):
+                async for part in form.parts():
                     await upload.take(part)
                 return await upload.finish()
             except BaseException:
                 with suppress(StoreUnavailable):  # the sweep deletes it later
                     await asyncio.shield(upload.drop())
                 raise
-
-    def _check_announced(self, scope: Scope) -> None:
-        announced = get_header(scope, b"content-length") or ""
-        if announced.isdecimal() and int(announced) > self._most_bytes:
-            raise _too_long(self._max_file_bytes)
-
-    @property
-    def _most_bytes(self) -> int:
-        """Returns the limit of a whole form."""
-        return self._max_file_bytes + _MAX_REST_BYTES
-
-    async def _parts(
-        self, scope: Scope, receive: Receive, parser: FormParser
-    ) -> AsyncIterator[FormPart]:
-        more, num_bytes, begun_s = True, 0, time.monotonic()
-        while more:
-            try:
-                async with asyncio.timeout(self._limits.body_timeout_s):
-                    message = await receive()
-            except TimeoutError:
-                raise BodyTimeout(
-                    f"the next piece of the upload must arrive within "
-                    f"{self._limits.body_timeout_s:g} s"
-                ) from None
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnected
-            data = message.get("body", b"")
-            num_bytes += len(data)
-            if num_bytes > self._most_bytes:
-                raise _too_long(self._max_file_bytes)
-            late_s = time.monotonic() - begun_s - self._limits.body_timeout_s
-            if late_s > num_bytes / _LEAST_BYTES_PER_S:
-                raise BodyTimeout(
-                    f"an upload must have >= {_LEAST_BYTES_PER_S:g} bytes in a second after its "
-                    f"first {self._limits.body_timeout_s:g} s"
-                )
-            for part in parser.feed(data):
-                yield part
-            more = message.get("more_body", False)
-        raise_refusal(scope)
-        parser.finish()
 
 
 class _Upload:

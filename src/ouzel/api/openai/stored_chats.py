@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
+from ouzel.api.endpoint.pages import PAGE_PARAMETERS, describe_page, read_page
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
@@ -17,20 +18,11 @@ from ouzel.store.base import Store
 from ouzel.store.chats.base import ChatStore
 from ouzel.store.chats.records import ChatFilter, ChatPage, StoredChat
 from ouzel.store.errors import ChatNotFound
-from ouzel.store.records import Page, PageRequest
+from ouzel.store.records import Page
 from ouzel.wire.decode import decode_body
 from ouzel.wire.fields import Labels
 
-_PAGE_PARAMETERS = ("limit", "order", "after")
-_PAGE = (
-    QueryField(
-        "limit",
-        {"type": "integer", "minimum": 1, "maximum": 100},
-        "Objects in a page. Default: 20.",
-    ),
-    QueryField("order", {"enum": ["asc", "desc"]}, "The order by age. Default: asc."),
-    QueryField("after", {"type": "string"}, "The id of the object before the page."),
-)
+_PAGE = describe_page("object", order="asc")
 _LIST = (
     *_PAGE,
     QueryField("model", {"type": "string"}, "Lists only completions of this model."),
@@ -95,9 +87,9 @@ class StoredChats:
 
     async def list(self, request: Request) -> Response:
         """Lists the stored chats; a server that stores nothing has none."""
-        query = Query(request.query_params, *_PAGE_PARAMETERS, "model", maps=("metadata",))
+        query = Query(request.query_params, *PAGE_PARAMETERS, "model", maps=("metadata",))
         chosen = ChatFilter(model=query.text("model"), labels=query.mapping("metadata"))
-        page = _read_page(query)
+        page = read_page(query, order="asc")
         if self._store is None:
             return json_response(_show_chats(ChatPage((), has_more=False)))
         await self._archive.settle()
@@ -124,7 +116,7 @@ class StoredChats:
 
     async def messages(self, request: Request) -> Response:
         """Lists the messages of the request, in their order."""
-        page = _read_page(Query(request.query_params, *_PAGE_PARAMETERS))
+        page = read_page(Query(request.query_params, *PAGE_PARAMETERS), order="asc")
         chats, key_id = await self._chats(request), get_exchange(request.scope).key_id
         return json_response(_show_messages(await chats.messages(_id(request), key_id, page)))
 
@@ -140,15 +132,6 @@ def _id(request: Request) -> str:
     completion_id = request.path_params["completion_id"]
     assert isinstance(completion_id, str)
     return completion_id
-
-
-def _read_page(query: Query) -> PageRequest:
-    """Reads the page that the query asks for. As at OpenAI, the default is the oldest 20."""
-    return PageRequest(
-        limit=query.integer("limit", 20, lowest=1, highest=100),
-        is_ascending=query.choice("order", "asc", ("asc", "desc")) == "asc",
-        after=query.text("after"),
-    )
 
 
 def _answer(chat: StoredChat | None, request: Request) -> Response:

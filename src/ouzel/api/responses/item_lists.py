@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from ouzel.api.endpoint import pages
 from ouzel.api.endpoint.operation import QueryField
 from ouzel.api.http.query import Query
 from ouzel.responses.includable import (
@@ -17,20 +18,13 @@ from ouzel.responses.includable import (
 from ouzel.responses.items.encrypted_reasoning import with_encrypted_reasoning
 from ouzel.store.records import Page, PageRequest
 
-PAGE_PARAMETERS = ("include", "limit", "order", "after")
+PAGE_PARAMETERS = ("include", *pages.PAGE_PARAMETERS)
 INCLUDE = QueryField(
     "include",
     {"type": "array", "items": {"enum": list(INCLUDABLE)}},
     "Facts to show beside the text.",
 )
-PAGE = (
-    INCLUDE,
-    QueryField(
-        "limit", {"type": "integer", "minimum": 1, "maximum": 100}, "Items in a page. Default: 20."
-    ),
-    QueryField("order", {"enum": ["asc", "desc"]}, "The order by age. Default: desc."),
-    QueryField("after", {"type": "string"}, "The id of the item before the page."),
-)
+PAGE = (INCLUDE, *pages.describe_page("item", order="desc"))
 
 
 # an item in its stored form; the input of a response describes all kinds
@@ -60,11 +54,7 @@ class ItemList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
 
 def page_request(query: Query) -> PageRequest:
     """Reads the page that the query asks for. As at OpenAI, the default is the newest 20 items."""
-    return PageRequest(
-        limit=query.integer("limit", 20, lowest=1, highest=100),
-        is_ascending=query.choice("order", "desc", ("asc", "desc")) == "asc",
-        after=query.text("after"),
-    )
+    return pages.read_page(query, order="desc")
 
 
 def read_included(query: Query) -> frozenset[str]:

@@ -40,7 +40,14 @@ class Indexer:
         self._draining = asyncio.Event()
 
     async def watch(self) -> None:
-        """Indexes files until it is cancelled, or drained."""
+        """Indexes files until it is cancelled; `drain` stops it earlier."""
+        try:
+            await self._index_all()
+            await asyncio.get_running_loop().create_future()  # until it is cancelled
+        finally:
+            self._indexing.close()
+
+    async def _index_all(self) -> None:
         while not self._draining.is_set():
             self._has_new_files.clear()
             try:
@@ -54,7 +61,6 @@ class Indexer:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_EVERY_S):
                     await self._has_new_files.wait()
-        await asyncio.get_running_loop().create_future()  # until it is cancelled
 
     async def drain(self) -> None:
         """Stops the indexing and gives the file back."""

@@ -70,6 +70,10 @@ class FileIndexing:
             num_bytes += stored
         return await self._store.complete(job.number, num_bytes)
 
+    def close(self) -> None:
+        """Ends the process that reads files."""
+        self._extractor.close()
+
     async def _read(self, job: IndexJob) -> bytes:
         data = bytearray()
         async for piece in self._files.read(job.file_id, job.key_id):

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from ouzel.config.media_hosts import AllowedHosts
 from ouzel.errors import InvalidRequest
+from ouzel.hosted_tools.mcp.headers import find_header_fault
 from ouzel.hosted_tools.mcp.records import LocalServer, McpServer, RemoteServer
 from ouzel.outbound.hosts import read_target
 from ouzel.outbound.trusted import trust_host
@@ -61,6 +62,8 @@ def _read(value: str | Mapping[str, Any], name: str) -> McpServer:
             read_target(entry.url, "url")
         except InvalidRequest as error:
             raise ValueError(f"{name} ({entry.label}): {error}") from None
+        if (fault := find_header_fault(entry.headers)) is not None:
+            raise ValueError(f"{name} ({entry.label}): headers {fault}")
         return RemoteServer(entry.label, entry.url, entry.headers, is_operators=True)
     _refuse(entry.headers, "headers need url", entry, name)
     assert entry.command is not None

@@ -33,8 +33,7 @@ def repair_tools(result: dict[str, Any]) -> None:
 
 def _repair_tool(tool: dict[str, Any]) -> dict[str, Any]:
     repaired = {name: tool[name] for name in _TEXTS_OF_TOOLS if isinstance(tool.get(name), str)}
-    schema = tool.get("inputSchema")
-    repaired["inputSchema"] = (schema if isinstance(schema, dict) else {}) | {"type": "object"}
+    repaired["inputSchema"] = _repair_schema(tool.get("inputSchema"))
     if isinstance(annotations := tool.get("annotations"), dict):
         repaired["annotations"] = {
             name: value
@@ -44,13 +43,36 @@ def _repair_tool(tool: dict[str, Any]) -> dict[str, Any]:
     return repaired
 
 
+def _repair_schema(schema: object) -> dict[str, Any]:
+    """Returns a schema of objects, whose outermost keywords have values as MCP defines them."""
+    repaired: dict[str, Any] = dict(schema) if isinstance(schema, dict) else {}
+    repaired["type"] = "object"
+    if not isinstance(repaired.get("$schema", ""), str):
+        del repaired["$schema"]
+    if "properties" in repaired:
+        properties = repaired["properties"]
+        named = properties.items() if isinstance(properties, dict) else ()
+        repaired["properties"] = {
+            name: value if isinstance(value, dict) else {} for name, value in named
+        }
+    if "required" in repaired:
+        required = repaired["required"]
+        names = required if isinstance(required, list) else []
+        repaired["required"] = [name for name in names if isinstance(name, str)]
+    return repaired
+
+
 class InvalidTool(ValueError):
     """A tool that cannot be offered; the message is a predicate."""
 
 
+def is_function_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
 def read_tool(tool: Any) -> McpTool:
     """Reads a tool of the library. Raises InvalidTool."""
-    if not _NAME.fullmatch(tool.name):
+    if not is_function_name(tool.name):
         raise InvalidTool(f"has a name that no function may have: {tool.name[:128]!r}")
     schema = tool.input_schema
     num_chars = len(json.dumps(schema))

@@ -152,6 +152,7 @@ class _Received(_Stream):
             self._faults.text = f"sent a message of more than {self._max_message_bytes} bytes"
         except (asyncio.IncompleteReadError, OSError):
             self._faults.text = "has ended"
+            self._faults.detail = "the lines before this one have its standard error"
         raise StopAsyncIteration
 
 

@@ -5,75 +5,18 @@ Brave: https://api-dashboard.search.brave.com/app/documentation/web-search
 Tavily: https://docs.tavily.com/documentation/api-reference/endpoint/search
 """
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any  # Any: JSON of other servers
-from urllib.parse import urlsplit
-
-import msgspec
-
-from ouzel.config.media_hosts import AllowedHosts
+from ouzel.hosted_tools.web_search.ddgs_search import Ddgs
+from ouzel.hosted_tools.web_search.hits import read_hits
+from ouzel.hosted_tools.web_search.query_words import MAX_CHARS, add_sites, count_hits
 from ouzel.hosted_tools.web_search.records import Query, SearchHit, SearchProvider, WebError
-from ouzel.outbound.trusted import trust_host
-
-if TYPE_CHECKING:
-    import httpx2
+from ouzel.hosted_tools.web_search.search_client import SearchClient
 
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
 TAVILY_URL = "https://api.tavily.com/search"
-_OPTION = "web_search_url"
-_MAX_ANSWER_BYTES = 4 * 2**20
-_MAX_SNIPPET = 2000  # characters
-_MAX_TITLE = 300
-
-
-class SearchClient:
-    """Sends requests to one configured address."""
-
-    def __init__(self, url: str, *, timeout_s: float) -> None:
-        self.url = url
-        self._allowed: AllowedHosts = trust_host(url, _OPTION)
-        self._timeout_s = timeout_s
-
-    async def ask(
-        self,
-        *,
-        params: Mapping[str, str | int] | None = None,
-        headers: Mapping[str, str] | None = None,
-        body: object = None,
-    ) -> dict[str, Any]:
-        """Returns the JSON object of an answer. Raises WebError."""
-        import httpx2  # noqa: PLC0415  slow, and only searches need it
-
-        from ouzel.outbound.http_transport import CheckedTransport  # noqa: PLC0415
-
-        transport = CheckedTransport(
-            self._allowed,
-            connect_timeout_s=self._timeout_s,
-            max_answer_bytes=_MAX_ANSWER_BYTES,
-        )
-        try:
-            async with httpx2.AsyncClient(
-                transport=transport, timeout=self._timeout_s, trust_env=False
-            ) as client:
-                answer = await self._send(client, params, headers, body)
-            if answer.status_code != httpx2.codes.OK:
-                raise WebError(f"the search engine answered with the status {answer.status_code}")
-            return msgspec.json.decode(answer.content, type=dict[str, Any])
-        except msgspec.MsgspecError:
-            raise WebError("the search engine did not answer with JSON") from None
-        except httpx2.TransportError as error:
-            raise WebError(f"the search engine cannot be asked: {error}") from error
-
-    async def _send(
-        self,
-        client: "httpx2.AsyncClient",
-        params: Mapping[str, str | int] | None,
-        headers: Mapping[str, str] | None,
-        body: object,
-    ) -> "httpx2.Response":
-        if body is None:
-            return await client.get(self.url, params=params, headers=headers)
-        return await client.post(self.url, json=body, headers=headers)
+_BRAVE_COUNTRIES = (
+    "AR AU AT BE BR CA CL CN DE DK ES FI FR GB HK ID IN IT JP KR MX MY NL NO NZ PH PL PT RU SA SE "
+    "CH TR TW US ZA"
+)
 
 
 class SearXng:
@@ -85,9 +28,11 @@ class SearXng:
         )
 
     async def search(self, query: Query) -> list[SearchHit]:
-        text = _add_sites(query)
-        answer = await self._client.ask(params={"q": text, "format": "json"})
-        return _read_hits(answer.get("results"), query, snippet="content", date="publishedDate")
+        answer = await self._client.ask(params={"q": add_sites(query), "format": "json"})
+        found = answer.get("results")
+        if not found and (silent := answer.get("unresponsive_engines")):
+            raise WebError(f"the engines of SearXNG gave no answer: {str(silent)[:300]}")
+        return read_hits(found, query, snippet="content", dates=["publishedDate"])
 
 
 class Brave:
@@ -96,14 +41,19 @@ class Brave:
         self._key = key
 
     async def search(self, query: Query) -> list[SearchHit]:
-        params: dict[str, str | int] = {"q": _add_sites(query), "count": min(query.num_hits, 20)}
-        if query.country is not None:
-            params["country"] = query.country
+        params: dict[str, str | int] = {
+            "q": add_sites(query),
+            "count": count_hits(query),
+            "result_filter": "web",
+            "text_decorations": "false",
+        }
+        if query.country is not None and query.country.upper() in _BRAVE_COUNTRIES.split():
+            params["country"] = query.country.upper()
         headers = {"X-Subscription-Token": self._key, "Accept": "application/json"}
         answer = await self._client.ask(params=params, headers=headers)
         web = answer.get("web")
         found = web.get("results") if isinstance(web, dict) else None
-        return _read_hits(found, query, snippet="description", date="age")
+        return read_hits(found, query, snippet="description", dates=["page_age", "age"])
 
 
 class Tavily:
@@ -112,16 +62,30 @@ class Tavily:
         self._key = key
 
     async def search(self, query: Query) -> list[SearchHit]:
-        body: dict[str, object] = {"query": query.text, "max_results": min(query.num_hits, 20)}
-        if query.domains:
-            body["include_domains"] = list(query.domains)
+        body: dict[str, object] = {
+            "query": query.text[:MAX_CHARS],
+            "max_results": count_hits(query),
+        }
+        if query.domains.allowed:
+            body["include_domains"] = list(query.domains.allowed)
+        if query.domains.blocked:
+            body["exclude_domains"] = list(query.domains.blocked)
         headers = {"Authorization": f"Bearer {self._key}"}
         answer = await self._client.ask(headers=headers, body=body)
-        return _read_hits(answer.get("results"), query, snippet="content", date="published_date")
+        return read_hits(answer.get("results"), query, snippet="content", dates=["published_date"])
 
 
 def make_provider(name: str, url: str, key: str, *, timeout_s: float) -> SearchProvider:
-    """Makes the provider of the options. Raises ValueError if an option is missing."""
+    """Makes the provider of the options.
+
+    Raises ValueError if an option is missing, or has no effect.
+    """
+    if key and name in ("searxng", "ddgs"):
+        raise ValueError(f"web_search_key: must not be given for {name}, which has no keys")
+    if name == "ddgs":
+        if url:
+            raise ValueError("web_search_url: must not be given for ddgs, which has its own list")
+        return Ddgs(timeout_s=timeout_s)
     if name == "searxng":
         if not url:
             raise ValueError("web_search_url: is required for searxng")
@@ -131,40 +95,3 @@ def make_provider(name: str, url: str, key: str, *, timeout_s: float) -> SearchP
     if name == "brave":
         return Brave(key, url=url or BRAVE_URL, timeout_s=timeout_s)
     return Tavily(key, url=url or TAVILY_URL, timeout_s=timeout_s)
-
-
-def is_of_domain(url: str, domains: Iterable[str]) -> bool:
-    """Tells whether the host of a URL is one of the domains, or within one."""
-    host = (urlsplit(url).hostname or "").lower()
-    return any(host == domain or host.endswith(f".{domain}") for domain in domains)
-
-
-def _add_sites(query: Query) -> str:
-    """Adds the domains to the text, in the words that search engines share."""
-    if not query.domains:
-        return query.text
-    sites = " OR ".join(f"site:{domain}" for domain in query.domains)
-    return f"{query.text} ({sites})"
-
-
-def _read_hits(found: object, query: Query, *, snippet: str, date: str) -> list[SearchHit]:
-    """Reads the list of an answer; entries without a web address are left out."""
-    hits: list[SearchHit] = []
-    for each in found if isinstance(found, list) else []:
-        if not isinstance(each, dict):
-            continue
-        url = each.get("url")
-        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-            continue
-        if query.domains and not is_of_domain(url, query.domains):
-            continue
-        published = each.get(date)
-        hits.append(
-            SearchHit(
-                str(each.get("title") or url)[:_MAX_TITLE],
-                url,
-                " ".join(str(each.get(snippet) or "").split())[:_MAX_SNIPPET],
-                published if isinstance(published, str) else None,
-            )
-        )
-    return hits[: query.num_hits]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from ouzel.errors import OuzelError
+from ouzel.hosted_tools.web_search.domains import EVERY_DOMAIN, Domains
 
 ContextSize = Literal["low", "medium", "high"]
 
@@ -17,7 +18,7 @@ class Query:
     text: str
     num_hits: int
     country: str | None = None  # two letters
-    domains: tuple[str, ...] = ()  # only pages of these domains; empty: all pages
+    domains: Domains = EVERY_DOMAIN
 
 
 @dataclass(frozen=True, slots=True)

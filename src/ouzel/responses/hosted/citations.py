@@ -21,6 +21,14 @@ def mark_source(number: int) -> str:
     return f"【{number}】"
 
 
+def write_without_markers(text: str) -> str:
+    """Returns a text of a stranger in which markers are plain brackets.
+
+    Otherwise it could make statements look as if they came from another source.
+    """
+    return _MARKER.sub(r"[\1]", text)
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """A page or a file that a tool has shown to the model."""
 
@@ -29,6 +37,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     url: str | UnsetType = UNSET  # the address of a page
     file_id: str | UnsetType = UNSET  # the id of a file, whose title is its name
+    container_id: str | UnsetType = UNSET  # the container of the file
 
 
 def read_sources(items: Iterable[Mapping[str, object]]) -> dict[int, Source]:
@@ -94,6 +103,8 @@ class CitationFinder:
 
 
 def _cite(source: Source, start: int, end: int) -> Annotation:
+    if source.file_id is not UNSET and source.container_id is not UNSET:
+        return ContainerFileCitation(source.container_id, source.file_id, source.title, start, end)
     if source.file_id is not UNSET:
         return FileCitation(source.file_id, source.title, start)
     return UrlCitation(start, end, source.title, "" if source.url is UNSET else source.url)

@@ -16,7 +16,7 @@ from ouzel.hosted_tools.file_search.ranking_fields import (
 )
 from ouzel.hosted_tools.file_search.records import FileHit, FileQuery
 from ouzel.hosted_tools.file_search.search import FileSearch
-from ouzel.responses.hosted.citations import Source, mark_source
+from ouzel.responses.hosted.citations import Source, mark_source, write_without_markers
 from ouzel.responses.hosted.entries import decode_entry
 from ouzel.responses.hosted.file_search import FUNCTION, FileSearchCall, FileSearchResult
 from ouzel.responses.hosted.items import AnyHostedItem
@@ -107,6 +107,9 @@ class FileSearchKind:
             shows_results=_RESULTS in context.include,
         )
 
+    async def close(self) -> None:
+        pass
+
 
 class OpenedFileSearch:
     first_items: Sequence[AnyHostedItem] = ()
@@ -192,7 +195,8 @@ def _read_queries(call: ModelCall) -> list[str]:
 
 def _write_hit(hit: FileHit, source: Source) -> str:
     heading = f": {hit.heading}" if hit.heading else ""
-    return f"{mark_source(source.number)} {hit.filename}{heading}\n{hit.text.strip()}"
+    text = write_without_markers(f"{hit.filename}{heading}\n{hit.text.strip()}")
+    return f"{mark_source(source.number)} {text}"
 
 
 def _show(hit: FileHit) -> FileSearchResult:

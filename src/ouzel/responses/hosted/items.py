@@ -3,7 +3,8 @@
 import msgspec
 
 from ouzel.responses.event_base import ResponseEvent
-from ouzel.responses.hosted import file_search, mcp, web_search
+from ouzel.responses.hosted import code_interpreter, file_search, mcp, web_search
+from ouzel.responses.hosted.code_interpreter import CodeInterpreterCall
 from ouzel.responses.hosted.file_search import FileSearchCall
 from ouzel.responses.hosted.mcp import (
     McpApprovalRequest,
@@ -11,6 +12,7 @@ from ouzel.responses.hosted.mcp import (
     McpCall,
     McpListTools,
 )
+from ouzel.responses.hosted.shell import ShellCall, ShellCallOutput
 from ouzel.responses.hosted.web_search import WebSearchCall
 
 AnyHostedItem = (
@@ -20,12 +22,16 @@ AnyHostedItem = (
     | McpApprovalResponse
     | WebSearchCall
     | FileSearchCall
+    | CodeInterpreterCall
+    | ShellCall
+    | ShellCallOutput
 )
 
 EVENTS: tuple[type[ResponseEvent], ...] = (
     *mcp.EVENTS,
     *web_search.EVENTS,
     *file_search.EVENTS,
+    *code_interpreter.EVENTS,
 )
 
 

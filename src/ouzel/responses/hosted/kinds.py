@@ -4,6 +4,7 @@ A `HostedKind` knows one kind of entry in the field `tools`. For each request it
 `HostedTool`, which has the functions that the model may call and runs their calls.
 """
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -112,6 +113,10 @@ class HostedKind(Protocol):
         """Opens a checked entry. Raises InvalidRequest, or another OuzelError with a status."""
         ...
 
+    async def close(self) -> None:
+        """Frees everything that outlives single responses; called once, when the server stops."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class HostedKinds:
@@ -144,6 +149,9 @@ class HostedKinds:
         """Returns an entry of `tools` as it is stored; other tools are returned unchanged."""
         kind = self.find(entry.get("type"))
         return entry if kind is None else kind.keep(entry)
+
+    async def close(self) -> None:
+        await asyncio.gather(*(kind.close() for kind in self.kinds))
 
 
 NO_HOSTED_KINDS = HostedKinds()

@@ -1,20 +1,17 @@
 """Runs the tools of MCP servers: entries of `tools` with the type `mcp`."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
-from msgspec import Meta
 from msgspec.structs import replace
 
 from ouzel.config.media_hosts import AllowedHosts
-from ouzel.errors import InvalidRequest
 from ouzel.hosted_tools.mcp.configured import trust_server
-from ouzel.hosted_tools.mcp.records import McpServer, McpTool, RemoteServer
+from ouzel.hosted_tools.mcp.contents import is_function_name
+from ouzel.hosted_tools.mcp.records import McpError, McpServer, McpTool
 from ouzel.hosted_tools.mcp.session import McpSession
-from ouzel.outbound.hosts import check_host, read_target
 from ouzel.responses.hosted.entries import decode_entry
 from ouzel.responses.hosted.items import AnyHostedItem, read_hosted_item
 from ouzel.responses.hosted.kinds import (
@@ -31,65 +28,13 @@ from ouzel.responses.hosted.mcp import (
     McpCall,
     McpListTools,
 )
+from ouzel.responses.hosted.mcp_entry import McpEntry, find_server
 from ouzel.responses.output_items import new_id
 from ouzel.wire.offered_tools import ClientName, OfferedTool
 
 _REDACTED = "<redacted>"
 _SECRETS = ("headers", "authorization")
-Label = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
-
-
-class ToolFilter(msgspec.Struct, frozen=True):
-    tool_names: list[str] | None = None
-    read_only: bool | None = None
-
-    def passes(self, tool: ListedMcpTool) -> bool:
-        if self.tool_names is not None and tool.name not in self.tool_names:
-            return False
-        says = (tool.annotations or {}).get("readOnlyHint") is True
-        return self.read_only is None or says == self.read_only
-
-
-class ApprovalFilter(msgspec.Struct, frozen=True):
-    always: ToolFilter | None = None
-    never: ToolFilter | None = None
-
-
-class McpEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of `tools` with the type `mcp`."""
-
-    type: Literal["mcp"]
-    server_label: Label
-    server_url: str | None = None
-    server_description: str | None = None
-    headers: dict[str, str] | None = None
-    authorization: str | None = None
-    allowed_tools: list[str] | ToolFilter | None = None
-    require_approval: Literal["always", "never"] | ApprovalFilter | None = None
-    connector_id: str | None = None
-    tunnel_id: str | None = None
-    defer_loading: bool | None = None
-
-    def allows(self, tool: ListedMcpTool) -> bool:
-        match self.allowed_tools:
-            case None:
-                return True
-            case ToolFilter() as tools:
-                return tools.passes(tool)
-            case names:
-                return tool.name in names
-
-    def needs_approval(self, tool: ListedMcpTool) -> bool:
-        """Tells whether the client must allow each call of the tool; without the field it must."""
-        match self.require_approval:
-            case None | "always":
-                return True
-            case "never":
-                return False
-            case ApprovalFilter(always, never):
-                if always is not None and always.passes(tool):
-                    return True
-                return never is None or not never.passes(tool)
+_MAX_ERROR = 10_000  # characters of a tool's own error
 
 
 class McpKind:
@@ -113,9 +58,10 @@ class McpKind:
         self._allowed = allowed
         self._timeout_s = timeout_s
         self._max_answer_bytes = max_answer_bytes
+        self._closing: set[asyncio.Task[None]] = set()
 
     def check(self, entry: JsonObject, path: str) -> None:
-        self._server(decode_entry(entry, McpEntry, path), path)
+        self._find_server(decode_entry(entry, McpEntry, path), path)
 
     def show(self, entry: JsonObject) -> JsonObject:
         shown = self.keep(entry)
@@ -135,21 +81,20 @@ class McpKind:
 
     async def open(self, entry: JsonObject, path: str, context: OpeningContext) -> "McpTools":
         decoded = decode_entry(entry, McpEntry, path)
-        server = self._server(decoded, path)
-        is_operators = decoded.server_url is None
+        server = self._find_server(decoded, path)
         session = McpSession(
             server,
-            trust_server(server) if is_operators else self._allowed,
+            trust_server(server) if server.is_operators else self._allowed,
             timeout_s=self._timeout_s,
             max_answer_bytes=self._max_answer_bytes,
             programs=self._programs,
         )
         try:
             items = [item for fields in context.items if (item := read_hosted_item(fields))]
-            listed = _find_list(items, decoded.server_label)
+            listed = _find_list(items, decoded)
             first: list[AnyHostedItem] = []
             if listed is None:
-                listed = [_list_tool(tool) for tool in await session.list_tools()]
+                listed = [_list_tool(tool) for tool in await _list_tools(session)]
                 first.append(_make_list(decoded, listed))
             return McpTools(
                 session,
@@ -158,41 +103,24 @@ class McpKind:
                 listed=listed,
                 first_items=first,
                 first_calls=_find_approved(items, decoded),
+                close=self._close_later,
             )
         except BaseException:
-            await session.close()
+            self._close_later(session)
             raise
 
-    def _server(self, entry: McpEntry, path: str) -> McpServer:
-        """Returns the server of an entry. Raises InvalidRequest if the client may not name it."""
-        for name in ("connector_id", "tunnel_id"):
-            if getattr(entry, name) is not None:
-                raise InvalidRequest(
-                    "is not supported by this server (use server_url)", field=f"{path}.{name}"
-                )
-        headers = dict(entry.headers or {})
-        if entry.authorization is not None:
-            headers["Authorization"] = f"Bearer {entry.authorization}"
-        if entry.server_url is not None:
-            field = f"{path}.server_url"
-            if not entry.server_url.startswith(("http://", "https://")):
-                raise InvalidRequest("must begin with http:// or https://", field=field)
-            check_host(read_target(entry.server_url, field), self._allowed, field)
-            return RemoteServer(entry.server_label, entry.server_url, headers)
-        configured = self._configured.get(entry.server_label)
-        if configured is None:
-            names = ", ".join(sorted(self._configured)) or "none"
-            raise InvalidRequest(
-                f"is required unless server_label is one of the servers of this server's "
-                f"mcp_servers: {names}, given {entry.server_label!r}",
-                field=f"{path}.server_url",
-            )
-        if headers:
-            raise InvalidRequest(
-                "needs server_url: the operator has configured this server",
-                field=f"{path}.{'headers' if entry.headers else 'authorization'}",
-            )
-        return configured
+    async def close(self) -> None:
+        """Waits until all sessions are closed and their programs have ended."""
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    def _find_server(self, entry: McpEntry, path: str) -> McpServer:
+        return find_server(entry, path, self._configured, self._allowed)
+
+    def _close_later(self, session: McpSession) -> None:
+        """Closes a session in a task of its own: a program may take a second to end."""
+        task = asyncio.create_task(session.close(), name="the end of an MCP session")
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
 
 class McpTools:
@@ -207,15 +135,17 @@ class McpTools:
         listed: Sequence[ListedMcpTool],
         first_items: Sequence[AnyHostedItem],
         first_calls: Sequence[AnyHostedItem],
+        close: Callable[[McpSession], None],
     ) -> None:
+        self._close = close
         self.first_items = first_items
         self.first_calls = first_calls
         self._session = session
         self._entry = entry
         self._tools = {tool.name: tool for tool in listed if entry.allows(tool)}
         self.functions = [
-            HostedFunction(_offer(tool, entry, path), is_repeatable=False)
-            for tool in self._tools.values()
+            HostedFunction(tool, is_repeatable=False)
+            for tool in _offer(list(self._tools.values()), entry, path)
         ]
 
     def begin_call(self, call: ModelCall) -> AnyHostedItem:
@@ -246,11 +176,19 @@ class McpTools:
         arguments = msgspec.json.decode(item.arguments or "{}", type=JsonObject)
         result = await self._session.call(item.name, arguments)
         if result.is_error:
-            return CallResult(item.fail(result.text or "The tool failed without a reason."))
+            text = result.text[:_MAX_ERROR] or "The tool failed without a reason."
+            return CallResult(item.fail(text))
         return CallResult(replace(item, status="completed", output=result.text))
 
     async def close(self) -> None:
-        await self._session.close()
+        self._close(self._session)
+
+
+async def _list_tools(session: McpSession) -> list[McpTool]:
+    try:
+        return await session.list_tools()
+    except McpError as error:
+        raise McpError(str(error), param="tools") from error  # the field that OpenAI names
 
 
 def _find_fault(arguments: str) -> str | None:
@@ -262,12 +200,22 @@ def _find_fault(arguments: str) -> str | None:
     return None
 
 
-def _find_list(items: Iterable[AnyHostedItem], label: str) -> Sequence[ListedMcpTool] | None:
-    """Returns the tools of the newest list of the server among earlier items."""
+def _find_list(items: Iterable[AnyHostedItem], entry: McpEntry) -> Sequence[ListedMcpTool] | None:
+    """Returns the tools of the newest list of the server among earlier items.
+
+    Returns None if there is no list, or if it lacks tools that the entry allows by name: a list has
+    the tools that the entry of its request allowed.
+    """
     lists = [
-        item for item in items if isinstance(item, McpListTools) and item.server_label == label
+        item
+        for item in items
+        if isinstance(item, McpListTools) and item.server_label == entry.server_label
     ]
-    return lists[-1].tools if lists and lists[-1].error is None else None
+    if not lists or lists[-1].error is not None:
+        return None
+    # Clients may have changed the items.
+    tools = [tool for tool in lists[-1].tools if is_function_name(tool.name)]
+    return None if entry.needs_more_than({tool.name for tool in tools}) else tools
 
 
 def _find_approved(items: Sequence[AnyHostedItem], entry: McpEntry) -> list[AnyHostedItem]:
@@ -305,11 +253,17 @@ def _make_list(entry: McpEntry, listed: Sequence[ListedMcpTool]) -> McpListTools
     )
 
 
-def _offer(tool: ListedMcpTool, entry: McpEntry, path: str) -> OfferedTool:
-    return OfferedTool(
-        ClientName(tool.name, entry.server_label),
-        path,
-        tool.description,
-        tool.input_schema,
-        hosted_type="mcp",
-    )
+def _offer(tools: Sequence[ListedMcpTool], entry: McpEntry, path: str) -> Iterator[OfferedTool]:
+    for position, tool in enumerate(tools):
+        description = tool.description
+        # The model sees no servers: the description of a server goes to its first tool.
+        if position == 0 and entry.server_description:
+            head = f"[{entry.server_label}: {entry.server_description}]"
+            description = f"{head}\n{description}" if description else head
+        yield OfferedTool(
+            ClientName(tool.name, entry.server_label),
+            path,
+            description,
+            tool.input_schema,
+            hosted_type="mcp",
+        )

@@ -143,18 +143,34 @@ async def open_tools(
 
     Raises the errors of `HostedKind.open`; the tools that were opened before are closed then.
     """
-    tools: list[HostedTool] = []
-    async with AsyncExitStack() as stack:
-        for path, entry in entries:
-            kind = kinds.find(entry.get("type"))
-            assert kind is not None, path
-            tool = await kind.open(entry, path, context)
-            stack.push_async_callback(tool.close)
-            tools.append(tool)
-        stack.pop_all()
+    tools = await _open_together(kinds, entries, context)
     return OpenedTools(
         tools,
         kinds,
         max_calls=min(max_calls or kinds.max_calls, kinds.max_calls),
         sources=read_sources(context.items),
     )
+
+
+async def _open_together(
+    kinds: HostedKinds, entries: Sequence[tuple[str, JsonObject]], context: OpeningContext
+) -> list[HostedTool]:
+    """Opens all entries at the same time; if one fails, closes the others and raises its error."""
+    opening = [asyncio.create_task(_open(kinds, *entry, context)) for entry in entries]
+    try:
+        return list(await asyncio.gather(*opening))
+    except BaseException:
+        for task in opening:
+            task.cancel()
+        for ended in await asyncio.gather(*opening, return_exceptions=True):
+            if not isinstance(ended, BaseException):
+                await ended.close()
+        raise
+
+
+async def _open(
+    kinds: HostedKinds, path: str, entry: JsonObject, context: OpeningContext
+) -> HostedTool:
+    kind = kinds.find(entry.get("type"))
+    assert kind is not None, path
+    return await kind.open(entry, path, context)

@@ -1,0 +1,61 @@
+"""Limits a sandbox by a cgroup of version 2, below a cgroup that the operator gives to the server.
+
+A cgroup holds every limit exactly, also for the memory of the kernel. Without one, each
+process has limits (setrlimit), and the server measures the sandbox.
+"""
+
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from ouzel.hosted_tools.code_interpreter.records import SandboxLimits, SandboxUnavailable
+
+logger = logging.getLogger(__name__)
+
+_CONTROLLERS = ("memory", "pids")
+_MARGIN = 64 * 2**20  # bytes for bubblewrap, the driver and the kernel
+
+
+def prepare_cgroup(parent: Path) -> None:
+    """Lets children of a cgroup have limits. Raises SandboxUnavailable."""
+    try:
+        offered = (parent / "cgroup.controllers").read_text().split()
+        missing = [name for name in _CONTROLLERS if name not in offered]
+        if missing:
+            raise SandboxUnavailable(
+                f"sandbox_cgroup {parent}: it lacks the controllers {', '.join(missing)}"
+            )
+        enabled = " ".join(f"+{name}" for name in _CONTROLLERS)
+        (parent / "cgroup.subtree_control").write_text(enabled)
+        for left in parent.glob("ouzel-*"):  # a killed server may have left empty ones
+            with suppress(OSError):
+                left.rmdir()
+    except OSError as error:
+        raise SandboxUnavailable(
+            f"sandbox_cgroup {parent}: {error.strerror}; it must be a cgroup of version 2 "
+            f"without processes that belongs to the server's user"
+        ) from error
+
+
+def make_cgroup(parent: Path, name: str, limits: SandboxLimits) -> Path:
+    """Makes the cgroup of one sandbox. Raises OSError."""
+    made = parent / f"ouzel-{name}"
+    made.mkdir()
+    memory = limits.memory_bytes + 2 * limits.file_bytes + _MARGIN
+    (made / "memory.max").write_text(str(memory))
+    (made / "pids.max").write_text(str(limits.max_processes + 4))  # bubblewrap and the driver too
+    (made / "memory.oom.group").write_text("1")
+    with suppress(OSError):  # a kernel without swap lacks it
+        (made / "memory.swap.max").write_text("0")
+    return made
+
+
+def remove_cgroup(cgroup: Path) -> None:
+    """Ends all processes of a cgroup, and removes it."""
+    try:
+        with suppress(FileNotFoundError):
+            (cgroup / "cgroup.kill").write_text("1")
+        os.rmdir(cgroup)
+    except OSError as error:
+        logger.warning("the cgroup of a sandbox is left: %s", error)

@@ -1,0 +1,28 @@
+"""Extracts the text of a PDF with PDFium, in a limited process. PDFium gets only the bytes."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from ouzel.hosted_tools.web_search.readable_job import MAX_CHARS, MAX_TITLE, ReadableText
+
+
+def create_pdf_text_job() -> Callable[[bytes], bytes]:
+    """Returns a function from the bytes of a PDF to an encoded ReadableText."""
+    from pypdfium2 import PdfDocument  # noqa: PLC0415  an extra
+
+    def run(data: bytes) -> bytes:
+        document = PdfDocument(data)
+        texts: list[str] = []
+        num_chars = 0
+        for page in document:
+            text = page.get_textpage().get_text_bounded().strip()
+            texts.append(text)
+            num_chars += len(text)
+            if num_chars > MAX_CHARS:
+                break
+        title = document.get_metadata_value("Title").strip()
+        whole = "\n\n".join(texts).replace("\r\n", "\n")[:MAX_CHARS]
+        return msgspec.msgpack.encode(ReadableText(title[:MAX_TITLE], whole))
+
+    return run
