@@ -8,7 +8,12 @@ from msgspec import Meta
 from ouzel.errors import InvalidRequest
 from ouzel.hosted_tools.file_search.filters import Attribute
 from ouzel.hosted_tools.file_search.indexing import Strategy
-from ouzel.hosted_tools.file_search.ranking_fields import MAX_HITS, FilterFields, RankingFields
+from ouzel.hosted_tools.file_search.ranking_fields import (
+    DEFAULT_HITS,
+    MAX_HITS,
+    FilterFields,
+    RankingFields,
+)
 from ouzel.hosted_tools.file_search.records import StaticChunking
 from ouzel.wire.fields import Labels
 
@@ -146,7 +151,8 @@ class SearchVectorStore(msgspec.Struct, frozen=True, kw_only=True):
     ]
     filters: FilterFields = None
     max_num_results: Annotated[
-        int | None, Meta(ge=1, le=MAX_HITS, description="Most results. Default: 10.")
+        Annotated[int, Meta(ge=1, le=MAX_HITS)] | None,
+        Meta(description=f"Most results. Default: {DEFAULT_HITS}."),
     ] = None
     ranking_options: Annotated[
         RankingFields | None, Meta(description="How results are ranked.")

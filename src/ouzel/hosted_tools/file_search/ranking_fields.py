@@ -30,7 +30,8 @@ class RankingFields(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="none: only vectors, and the score is the similarity."),
     ] = None
     score_threshold: Annotated[
-        float | None, Meta(ge=0, le=1, description="Leaves out results with a lower score.")
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(description="Leaves out results with a lower score."),
     ] = None
     hybrid_search: Annotated[
         HybridFields | None, Meta(description="The weights of vectors and words.")
