@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-import httpx
 import openai
 
 from ouzel.checkpoint.sentence_files import SentenceFiles
@@ -16,6 +15,11 @@ from tests.api.server_setup import ServerSetup
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN
 
+TEXTS = {
+    "otters.md": "# Otters\n\nOtters hold hands while they sleep.\n\n## Food\n\nThey eat crabs.\n",
+    "seals.md": "# Seals\n\nSeals sleep on the ice and eat herring.\n",
+    "pay.txt": "The salary of March is paid on the last Friday.\n",
+}
 EMBEDDER = ServerSetup(
     names=("embedder",),
     engine_factory="tests.engine.vector_runner:create_embedder",
@@ -42,13 +46,10 @@ def search_server(
 
 @contextmanager
 def connect(server: RunningServer, api_key: str = "one") -> Iterator[openai.OpenAI]:
-    """Connects the official client; its steps of polling are short."""
-    with (
-        httpx.Client(headers={"x-nothing": ""}, timeout=None) as http,
-        openai.OpenAI(
-            base_url=f"{server.url}/v1", api_key=api_key, max_retries=0, http_client=http
-        ) as client,
-    ):
+    """Connects the official client, without a limit of time."""
+    with openai.OpenAI(
+        base_url=f"{server.url}/v1", api_key=api_key, max_retries=0, timeout=None
+    ) as client:
         yield client
 
 

@@ -1,67 +1,14 @@
 """Vector stores with the official client: files, batches, searches, owners, restarts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import httpx
 import openai
 import pytest
-from openai.types import VectorStore, VectorStoreSearchResponse
-from openai.types.vector_stores import VectorStoreFile, VectorStoreFileBatch
 
-from ouzel.config import ServerConfig
-from tests.api.requests import read_error
 from tests.api.responses.strict import check
-from tests.api.serving import RunningServer
-from tests.api.vector_stores.setup import connect, fill, read_problem, search_server, upload
+from tests.api.vector_stores.setup import TEXTS, connect, fill, search_server, upload
 from tests.engine import vector_runner
-
-TEXTS = {
-    "otters.md": "# Otters\n\nOtters hold hands while they sleep.\n\n## Food\n\nThey eat crabs.\n",
-    "seals.md": "# Seals\n\nSeals sleep on the ice and eat herring.\n",
-    "pay.txt": "The salary of March is paid on the last Friday.\n",
-}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    file = tmp_path_factory.mktemp("store") / "store.sqlite3"
-    with search_server(file, config=ServerConfig(api_key=("one", "two"))) as server:
-        yield server
-
-
-@pytest.fixture
-def client(server: RunningServer) -> Iterator[openai.OpenAI]:
-    with connect(server) as client:
-        yield client
-
-
-@pytest.fixture
-def other(server: RunningServer) -> Iterator[openai.OpenAI]:
-    """Connects a client with another API key."""
-    with connect(server, "two") as client:
-        yield client
-
-
-@pytest.fixture
-def http(server: RunningServer) -> Iterator[httpx.Client]:
-    headers = {"authorization": "Bearer one"}
-    with httpx.Client(base_url=server.url, timeout=None, headers=headers) as client:
-        yield client
-
-
-@pytest.fixture
-def no_vectors() -> Iterator[None]:
-    """Lets the model for vectors wait until the test ends, so that files stay in progress."""
-    vector_runner.may_run.clear()
-    yield
-    vector_runner.may_run.set()
-
-
-@pytest.fixture(scope="module")
-def notes(server: RunningServer) -> str:
-    with connect(server) as client:
-        return fill(client, TEXTS)
 
 
 def search(client: openai.OpenAI, store_id: str, query: str, **fields: object) -> list[str]:
@@ -178,7 +125,8 @@ def test_a_vector_store_is_changed_listed_and_deleted(client: openai.OpenAI) -> 
         name="a", metadata={"team": "x"}, expires_after={"anchor": "last_active_at", "days": 2}
     )
     check(made)
-    assert made.expires_at == made.last_active_at + 2 * 86400 if made.last_active_at else False
+    assert made.last_active_at is not None
+    assert made.expires_at == made.last_active_at + 2 * 86400
     changed = client.vector_stores.update(made.id, name="b", metadata={"team": "y"})
     assert (changed.name, changed.metadata) == ("b", {"team": "y"})
     assert changed.expires_after is not None
@@ -276,84 +224,6 @@ def test_a_vector_store_does_not_exist_for_another_key(
     assert search(client, notes, "salary")[0] == "pay.txt"
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"query": "a", "rewrite_query": True}, "rewrite_query"),
-        ({"query": ""}, "query"),
-        ({"query": []}, "query"),
-        ({"query": "a" * 4097}, "query"),
-        ({}, "query"),
-        ({"query": "a", "max_num_results": 51}, "max_num_results"),
-        ({"query": "a", "max_num_results": 0}, "max_num_results"),
-        ({"query": "a", "ranking_options": {"ranker": "x"}}, "ranking_options.ranker"),
-        (
-            {"query": "a", "ranking_options": {"score_threshold": 2}},
-            "ranking_options.score_threshold",
-        ),
-        ({"query": "a", "filters": {"type": "eq", "key": "a"}}, "filters"),
-        ({"query": "a", "filters": {"type": "gt", "key": "a", "value": True}}, "filters.value"),
-        ({"query": "a", "filters": {"type": "in", "key": "a", "value": 1}}, "filters.value"),
-        (
-            {
-                "query": "a",
-                "filters": {"type": "or", "filters": [{"type": "like", "key": "a", "value": 1}]},
-            },
-            "filters.filters[0]",
-        ),
-        (
-            {
-                "query": "a",
-                "ranking_options": {"hybrid_search": {"embedding_weight": 0, "text_weight": 0}},
-            },
-            "ranking_options.hybrid_search",
-        ),
-    ],
-)
-def test_a_wrong_search_is_refused(
-    http: httpx.Client, notes: str, body: dict[str, object], field: str
-) -> None:
-    answer = http.post(f"/v1/vector_stores/{notes}/search", json=body)
-    assert (answer.status_code, read_error(answer)["param"]) == (400, field)
-
-
-OVERLAP = {"type": "static", "static": {"max_chunk_size_tokens": 100, "chunk_overlap_tokens": 60}}
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "field"),
-    [
-        ("", {"file_ids": ["file-none"]}, "file_ids"),
-        ("", {"expires_after": {"anchor": "created_at", "days": 1}}, "expires_after.anchor"),
-        ("", {"expires_after": {"anchor": "last_active_at", "days": 0}}, "expires_after.days"),
-        ("", {"metadata": {"a": 1}}, "metadata.a"),
-        ("", {"chunking_strategy": {"type": "magic"}}, "chunking_strategy.type"),
-        ("/{id}/files", {}, "file_id"),
-        ("/{id}/files", {"file_id": "file-none"}, "file_id"),
-        ("/{id}/files", {"file_id": "x", "attributes": {"a": [1]}}, "attributes.a"),
-        ("/{id}/file_batches", {}, "file_ids"),
-        ("/{id}/file_batches", {"file_ids": ["a"], "files": []}, "file_ids"),
-        ("/{id}/file_batches", {"files": [{"file_id": "a"}] * 2}, "files"),
-    ],
-)
-def test_wrong_fields_are_refused(
-    http: httpx.Client, notes: str, path: str, body: dict[str, object], field: str
-) -> None:
-    answer = http.post(f"/v1/vector_stores{path.format(id=notes)}", json=body)
-    assert answer.status_code in (400, 404)
-    assert read_error(answer)["param"] == field
-
-
-def test_an_overlap_is_at_most_half_a_chunk(client: openai.OpenAI, notes: str) -> None:
-    file_id = upload(client, "a.txt", "a")
-    with pytest.raises(openai.BadRequestError, match="must be <= 50, half of") as caught:
-        client.vector_stores.files.create(
-            notes, file_id=file_id, extra_body={"chunking_strategy": OVERLAP}
-        )
-    field = "chunking_strategy.static.chunk_overlap_tokens"
-    assert read_problem(caught.value) == (400, field)
-
-
 @pytest.mark.usefixtures("no_vectors")
 def test_a_batch_is_cancelled(client: openai.OpenAI) -> None:
     store = client.vector_stores.create()
@@ -390,24 +260,3 @@ def test_indexing_goes_on_after_a_restart(tmp_path: Path) -> None:
             assert ended.status == "completed"
         assert search(client, store_id, "salary")[0] == "pay.txt"
         assert client.vector_stores.retrieve(store_id).file_counts.completed == len(TEXTS)
-
-
-def test_without_a_model_for_vectors_a_store_is_refused(tmp_path: Path) -> None:
-    with search_server(tmp_path / "s.sqlite3", has_embedder=False) as server:
-        with connect(server) as client, pytest.raises(openai.BadRequestError) as caught:
-            client.vector_stores.create(name="notes")
-    assert "a vector store needs a model for embeddings" in str(caught.value)
-
-
-def test_objects_have_the_types_of_the_client() -> None:
-    """The checks above compare the client's types, so that a new field of OpenAI is noticed."""
-    fields = {
-        VectorStore: "id created_at file_counts last_active_at metadata name object status "
-        "usage_bytes expires_after expires_at",
-        VectorStoreFile: "id created_at last_error object status usage_bytes vector_store_id "
-        "attributes chunking_strategy",
-        VectorStoreFileBatch: "id created_at file_counts object status vector_store_id",
-        VectorStoreSearchResponse: "attributes content file_id filename score",
-    }
-    for kind, names in fields.items():
-        assert kind.model_fields.keys() == set(names.split())
