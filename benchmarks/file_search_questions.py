@@ -1,4 +1,4 @@
-"""Questions about the documents of this repository, each with the section that answers it."""
+"""Lists questions about the documents of this repository; a section answers each."""
 
 # question, document, heading of the section
 QUESTIONS: tuple[tuple[str, str, str], ...] = (

@@ -235,7 +235,8 @@ async def test_pages_of_vector_stores(store: Store) -> None:
         await create(store, f"vs_{number}")
 
     async def list_ids(**fields: object) -> tuple[list[str], bool]:
-        request = CursorRequest(**{"limit": 2, "is_ascending": True, **fields})  # type: ignore[arg-type]
+        values = {"limit": 2, "is_ascending": True, **fields}
+        request = CursorRequest(**values)  # type: ignore[arg-type]
         page = await store.vector_stores.page(None, request)
         return [each.id for each in page.stores], page.has_more
 
@@ -258,7 +259,8 @@ async def test_pages_of_files_have_one_status_or_batch(store: Store) -> None:
     page = CursorRequest(limit=9, is_ascending=True)
 
     async def list_ids(**fields: object) -> list[str]:
-        found = await store.vector_stores.file_page("vs_1", None, page, **fields)  # type: ignore[arg-type]
+        list_files = store.vector_stores.file_page
+        found = await list_files("vs_1", None, page, **fields)  # type: ignore[arg-type]
         return [each.file_id for each in found.files]
 
     assert await list_ids() == ["file-one -vs_1", "file-b"]

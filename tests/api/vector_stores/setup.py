@@ -1,4 +1,4 @@
-"""A server whose first model repeats the user's message, beside a model for vectors."""
+"""Starts a server whose first model repeats the user's message; the second makes vectors."""
 
 import json
 from collections.abc import Iterator

@@ -17,7 +17,7 @@ from ouzel.hosted_tools.file_search.ranking_fields import (
 from ouzel.hosted_tools.file_search.records import StaticChunking
 from ouzel.wire.fields import Labels
 
-MAX_FILES = 10_000  # in one vector store
+MAX_FILES = 10_000  # one vector store has no more
 MAX_BATCH = 2_000  # files of one request
 _MAX_QUERY = 4096  # characters
 
@@ -147,7 +147,7 @@ class SearchVectorStore(msgspec.Struct, frozen=True, kw_only=True):
             list[Annotated[str, Meta(min_length=1, max_length=_MAX_QUERY)]],
             Meta(min_length=1, max_length=16),
         ],
-        Meta(description="A question, or several whose results are joined."),
+        Meta(description="A question, or several, and their results are joined."),
     ]
     filters: FilterFields = None
     max_num_results: Annotated[

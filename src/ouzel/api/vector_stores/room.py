@@ -43,7 +43,7 @@ FILE_PAGE = (
 
 
 class VectorStoreRoom:
-    """Finds what a request about vector stores needs."""
+    """Finds the store and the body of a request about vector stores."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._shared = catalogue.shared

@@ -1,6 +1,6 @@
 """Divides a text into chunks, and long chunks into windows that an embedding model can read.
 
-1.  The text is cut into atoms: sentences, lines, or pieces of these that are short enough. Atoms
+1.  The text is cut into atoms: sentences, lines, or short pieces of long ones. Atoms
     cover the whole text, so that the chunks of a file together have its whole text.
 2.  A chunk is a row of atoms. `static` fills each chunk up to its size. `auto` prefers to end a
     chunk before a heading or an empty line.
@@ -28,7 +28,7 @@ _SENTENCE, _LINE, _PARAGRAPH, _SECTION = range(4)
 class Atom:
     start: int  # characters of the text before the atom
     end: int
-    level: int  # of the border before the atom
+    level: int  # the border before the atom
     heading: str  # the headings above the atom
     num_tokens: int
 

@@ -13,7 +13,7 @@ Attribute = str | float | bool
 Attributes = Mapping[str, Attribute]
 Filter = Callable[[Attributes], bool]
 _MAX_DEPTH = 8
-_MAX_COMPARISONS = 128  # in one filter
+_MAX_COMPARISONS = 128  # the comparisons of one filter
 _MAX_VALUES = 1000
 
 _ORDERS: dict[str, Callable[[Attribute, Attribute], bool]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
-RANK_CONSTANT = 60
+RANK_CONSTANT = 10
 
 Place = TypeVar("Place", bound=Hashable)
 

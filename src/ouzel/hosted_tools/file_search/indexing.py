@@ -141,5 +141,5 @@ class FileIndexing:
 
 
 def write_title(filename: str, heading: str) -> str:
-    """Returns the line before a chunk, from which vectors and words know what it is about."""
+    """Returns the line before a chunk, which tells vectors and words the subject."""
     return f"{filename}: {heading}" if heading else filename

@@ -1,7 +1,7 @@
 """Holds the vectors of vector stores in memory, and compares a query with all of them.
 
-The comparison is exact. The files of a vector store never change, so that a difference between the
-stored files and the files of a matrix is all that has to be read. A vector store that is too large
+The comparison is exact. The files of a vector store never change, so that only
+files that a matrix lacks have to be read. A vector store that is too large
 for the memory is read at each search.
 """
 
@@ -88,7 +88,7 @@ def _make_empty(size: int) -> _Matrix:
 def _update(
     old: _Matrix, file_numbers: frozenset[int], parts: Sequence[VectorPart], size: int
 ) -> _Matrix:
-    """Drops the vectors of other files and adds those of `parts`."""
+    """Drops the vectors of other files and adds the vectors of `parts`."""
     vectors, places = [old.vectors], [old.places]
     if not old.file_numbers <= file_numbers:
         kept = _find_rows(old, file_numbers)

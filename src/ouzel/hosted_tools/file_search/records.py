@@ -25,7 +25,7 @@ class HybridWeights(msgspec.Struct, frozen=True):
     """The weights of the two lists that reciprocal rank fusion joins."""
 
     embedding_weight: Annotated[float, Meta(ge=0, le=1000)] = 1.0
-    text_weight: Annotated[float, Meta(ge=0, le=1000)] = 1.0
+    text_weight: Annotated[float, Meta(ge=0, le=1000)] = 0.5
 
 
 class FileQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class FileQuery(msgspec.Struct, frozen=True, kw_only=True):
 class FileHit(msgspec.Struct, frozen=True, kw_only=True):
     file_id: str
     filename: str
-    score: float  # from 0 to 1
+    score: float  # 0 to 1
     attributes: dict[str, Attribute]
     position: int  # the number of the chunk in its file
     heading: str  # the headings above the chunk

@@ -28,7 +28,7 @@ class FileSearch:
     def __init__(self, store: VectorStores, embedder: Embedder) -> None:
         self.store = store
         self.embedder = embedder
-        self.has_new_files = asyncio.Event()  # for the indexer of this server
+        self.has_new_files = asyncio.Event()  # wakes the indexer of this server
         self._matrices = Matrices(store)
 
     async def find_stores(

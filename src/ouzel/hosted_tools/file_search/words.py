@@ -21,9 +21,9 @@ _UNSPACED = re.compile(
 _STOP_WORDS_TEXT = """
 a about an and any are as at be been but by can could did do does for from had has have how i if in
 into is it its may me my of on or our shall should so some than that the their them then there these
-they this those to was we were what when where which who whom whose why will with would you your
+they this to was we were when where which who whom whose why will with would you your
 """
-_STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
+_STOP_WORDS = frozenset((*_STOP_WORDS_TEXT.split(), "those", "what"))
 
 
 def write_words(text: str) -> str:

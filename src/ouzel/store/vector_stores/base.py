@@ -126,7 +126,7 @@ class VectorStores(Protocol):
     async def take_job(self) -> IndexJob | None:
         """Takes the oldest file in progress that no living server indexes, and owns it.
 
-        What an earlier try has written is dropped.
+        The chunks of an earlier try are dropped.
         """
         ...
 
@@ -182,7 +182,7 @@ class VectorStores(Protocol):
         ...
 
     async def chunks(self, places: Collection[ChunkPlace]) -> list[StoredChunk]:
-        """Returns chunks in any order; those of deleted files are missing."""
+        """Returns chunks in any order; chunks of deleted files are missing."""
         ...
 
     async def chunks_of_file(

@@ -121,7 +121,7 @@ class IndexJob(msgspec.Struct, frozen=True, kw_only=True):
     filename: str
     strategy: bytes
     model: str
-    num_tries: int  # with this one
+    num_tries: int  # including this one
 
 
 class NewChunk(msgspec.Struct, frozen=True, kw_only=True):
