@@ -14,6 +14,7 @@ from tests.api.batches.setup import upload
 from tests.api.malformed import Malformed, malformed_requests
 from tests.api.requests import Json, chat, read_error
 from tests.api.serving import running_server
+from tests.api.vector_stores.setup import search_server
 from tests.hosted_tools.code_interpreter.sandboxes import LIMITS, make_plan, skip_without_sandbox
 
 CHAT = "/v1/chat/completions/{completion_id}"
@@ -48,6 +49,18 @@ CONTAINER: Json = {
     "expires_after": {"anchor": "last_active_at", "minutes": 5},
 }
 
+STORES = "/v1/vector_stores"
+STORE = f"{STORES}/{{vector_store_id}}"
+AUTO: Json = {"type": "auto"}
+OF_STORES: dict[str, Json] = {  # file_id: the test uploads a file
+    STORES: {"name": "a", "chunking_strategy": AUTO},
+    STORE: {"name": "b", "metadata": {"a": "b"}},
+    f"{STORE}/search": {"query": "a", "max_num_results": 2},
+    f"{STORE}/files": {"file_id": "", "attributes": {"a": 1}},
+    f"{STORE}/files/{{file_id}}": {"attributes": {"a": True}},
+    f"{STORE}/file_batches": {"file_ids": [], "chunking_strategy": AUTO},
+}
+
 
 @pytest.fixture(scope="module")
 def keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
@@ -67,7 +80,7 @@ def test_every_operation_with_a_body_is_tried() -> None:
         if operation.bodies and operation.words == "openai" and operation.changing is None
     ]
     # an excluded path has the same body as another path
-    assert GOOD.keys() | OF_VECTORS.keys() | {CONTAINERS} == {
+    assert GOOD.keys() | OF_VECTORS.keys() | OF_STORES.keys() | {CONTAINERS} == {
         path for path in tried if not path.endswith("/render")
     }
 
@@ -128,6 +141,35 @@ def test_each_malformed_request_for_a_container_is_answered_likewise() -> None:
         complaints = [
             complaint(request, http.post(CONTAINERS, json=request.body)) for request in requests
         ]
+    assert not any(complaints), "\n".join(filter(None, complaints))
+
+
+@pytest.fixture(scope="module")
+def searching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    file = tmp_path_factory.mktemp("store") / "store.sqlite3"
+    with search_server(file) as server, server.client() as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", OF_STORES)
+def test_each_malformed_request_about_vector_stores_is_answered_likewise(
+    searching: httpx.Client, path: str
+) -> None:
+    file_id = upload(searching, b"text")
+    store_id = searching.post(STORES, json={}).json()["id"]
+    good = {**OF_STORES[path]}
+    if "file_id" in good:
+        good["file_id"] = file_id
+    if "file_ids" in good:
+        good["file_ids"] = [file_id]
+    searching.post(f"{STORES}/{store_id}/files", json={"file_id": file_id})
+    url = path.format(vector_store_id=store_id, file_id=file_id)
+    assert searching.post(url, json=good).status_code == 200
+    requests = list(malformed_requests(path, good))
+    assert len(requests) > 30
+    complaints = [
+        complaint(request, searching.post(url, json=request.body)) for request in requests
+    ]
     assert not any(complaints), "\n".join(filter(None, complaints))
 
 

@@ -41,7 +41,12 @@ from ouzel.api.site import playground
 from ouzel.api.tei.errors import tei_error_styles
 from ouzel.batches.worker import BatchWorker
 from ouzel.config import LimitsConfig, ServerConfig
-from ouzel.generation import ServedModel
+from ouzel.generation import ServedModel, background
+from ouzel.hosted_tools.file_search.extraction import Extractor
+from ouzel.hosted_tools.file_search.indexer import Indexer
+from ouzel.hosted_tools.file_search.indexing import FileIndexing
+from ouzel.hosted_tools.file_search.patient_embedder import PatientEmbedder
+from ouzel.hosted_tools.file_search.search import FileSearch
 from ouzel.responses.runs import Runs
 from ouzel.store.base import Store
 
@@ -95,10 +100,11 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
     app = ErrorAnswers(app, styles, {VERSION_HEADER.encode(): anthropic_style})
     if server.allowed_origins:
         app = _cors(app, server)
-    worker = None
+    worker = indexer = None
     if shared.store is not None:
         line_app = CatalogueLineApp(ErrorAnswers(LineCheck(router), styles), catalogue)
         worker = BatchWorker(line_app, StoredBatchFiles(shared.store), shared.store)
+        indexer = _make_indexer(shared.store, shared.file_search)
     return Lifespan(
         Upgrades(
             RequestRecorder(
@@ -109,23 +115,37 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
                 shared.exchanges,
             )
         ),
-        watch=partial(_watch, shared.runs, worker),
-        drain=partial(_drain, changes, worker),
+        watch=partial(_watch, shared.runs, worker, indexer),
+        drain=partial(_drain, changes, worker, indexer),
         close=shared.close,
         drain_timeout_s=shared.limits.drain_timeout_s,
         list_requests=shared.open_requests,
     )
 
 
-async def _watch(runs: Runs, worker: BatchWorker | None) -> None:
+def _make_indexer(store: Store, search: FileSearch | None) -> Indexer:
+    assert search is not None, "a server with a store has a file search"
+    embedder = PatientEmbedder(search.embedder)
+    indexing = FileIndexing(store.vector_stores, store.files, embedder, Extractor())
+    return Indexer(store, indexing, has_new_files=search.has_new_files)
+
+
+async def _watch(runs: Runs, worker: BatchWorker | None, indexer: Indexer | None) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(runs.watch())
         if worker is not None:
             group.create_task(worker.watch())
+        if indexer is not None:
+            with background():
+                group.create_task(indexer.watch())
 
 
-async def _drain(changes: ModelChanges, worker: BatchWorker | None, timeout_s: float) -> None:
-    """Stops the lines of batches at once, then waits for other requests."""
+async def _drain(
+    changes: ModelChanges, worker: BatchWorker | None, indexer: Indexer | None, timeout_s: float
+) -> None:
+    """Stops indexing and the lines of batches at once, then waits for other requests."""
+    if indexer is not None:
+        await indexer.drain()
     if worker is not None:
         await worker.drain()
     await changes.drain(timeout_s)

@@ -58,6 +58,8 @@ from ouzel.api.tei import info as tei_info
 from ouzel.api.tei import rerank as tei_rerank
 from ouzel.api.tei import root as tei_root
 from ouzel.api.tei import similarity as tei_similarity
+from ouzel.api.vector_stores import files as vector_store_files
+from ouzel.api.vector_stores import stores as vector_stores
 from ouzel.config import ServerConfig
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -90,6 +92,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *render.OPERATIONS,
     *stored_chats.OPERATIONS,  # behind the paths without an id
     *models.OPERATIONS,
+    *vector_stores.OPERATIONS,
+    *vector_store_files.OPERATIONS,
     *model_loading.OPERATIONS,
     *model_pulls.OPERATIONS,
     *health.OPERATIONS,

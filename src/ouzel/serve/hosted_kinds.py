@@ -47,6 +47,8 @@ def make_hosted_kinds(
     else:
         kinds.append(CodeInterpreterKind(containers, store))
     kinds.append(ShellKind(containers, store))
+    if store is None:
+        hints["file_search"] = "it needs the store, which --no-store turns off"
     return HostedKinds(
         kinds,
         hints,

@@ -24,6 +24,7 @@ from ouzel.store.records import (
     StoredConversation,
     StoredResponse,
 )
+from ouzel.store.vector_stores.base import VectorStores
 
 
 class Store(Protocol):
@@ -42,6 +43,11 @@ class Store(Protocol):
     @property
     def chats(self) -> ChatStore:
         """Returns the stored chat completions."""
+        ...
+
+    @property
+    def vector_stores(self) -> VectorStores:
+        """Returns the stored vector stores."""
         ...
 
     async def close(self) -> None:

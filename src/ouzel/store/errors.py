@@ -70,6 +70,60 @@ class FilesFull(InvalidRequest):
         )
 
 
+class VectorStoreNotFound(InvalidRequest):
+    """No such vector store is stored for this API key."""
+
+    status = 404
+
+    def __init__(self, store_id: str, *, param: str | None = "vector_store_id") -> None:
+        super().__init__(f"Vector store with id '{_shortened(store_id)}' not found.", param=param)
+        self.store_id = store_id
+
+
+class VectorStoreExpired(InvalidRequest):
+    """The vector store has expired, and its files are gone."""
+
+    code = "vector_store_expired"
+
+    def __init__(self, store_id: str, *, param: str | None = "vector_store_id") -> None:
+        super().__init__(
+            f"Vector store with id '{_shortened(store_id)}' has expired: nobody used it for the "
+            "days of expires_after.",
+            param=param,
+        )
+
+
+class VectorStoreFull(InvalidRequest):
+    """The vector store would have too many files."""
+
+    def __init__(self, max_files: int, num_files: int) -> None:
+        super().__init__(
+            f"a vector store must have <= {max_files} files, this one would have {num_files}"
+        )
+
+
+class VectorFileNotFound(InvalidRequest):
+    """The vector store has no such file."""
+
+    status = 404
+
+    def __init__(self, file_id: str, *, param: str | None = "file_id") -> None:
+        super().__init__(
+            f"No file found with id '{_shortened(file_id)}' in vector store.", param=param
+        )
+
+
+class FileBatchNotFound(InvalidRequest):
+    """The vector store has no such batch of files."""
+
+    status = 404
+
+    def __init__(self, batch_id: str) -> None:
+        super().__init__(
+            f"File batch with id '{_shortened(batch_id)}' not found.", param="batch_id"
+        )
+
+
 class ItemNotFound(InvalidRequest):
     """The requested list has no such item."""
 

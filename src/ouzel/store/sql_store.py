@@ -30,6 +30,7 @@ from ouzel.store.records import (
     StoredResponse,
 )
 from ouzel.store.schema import prepare_schema
+from ouzel.store.vector_stores.sql_vector_stores import SqlVectorStores
 
 _MAX_TOUCH_S = 60.0  # the precision of "last used"
 _MAX_TOUCHED = 500  # ids per transaction
@@ -93,6 +94,9 @@ class SqlStore:
         self.files = SqlFiles(database, max_file_bytes)
         self._clock_jumps = ClockJumps(lease_s)
         self.batches = SqlBatchStore(
+            database, server_id=self.server_id, lease_s=lease_s, may_take=self._may_take
+        )
+        self.vector_stores = SqlVectorStores(
             database, server_id=self.server_id, lease_s=lease_s, may_take=self._may_take
         )
         self._renewed_s = -lease_s  # time of the last renewal, of the monotonic clock
@@ -198,7 +202,7 @@ class SqlStore:
         ):
             num_deleted += some
             await self.beat()
-        num_deleted += await self.files.sweep()
+        num_deleted += await self.files.sweep() + await self.vector_stores.sweep()
         await self.beat()
         while await self._database.give_space_back():
             await self.beat()

@@ -16,6 +16,7 @@ from ouzel.api.http.streams import Streams
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.hosted_tools.code_interpreter.containers import Containers
+from ouzel.hosted_tools.file_search.search import FileSearch
 from ouzel.observability import HttpResponses, Metrics
 from ouzel.responses.compaction.compactor import Compactor
 from ouzel.responses.compaction.summariser import Summariser
@@ -54,6 +55,7 @@ class SharedServices:
     prompts: PromptLibrary  # templates of responses
     max_file_bytes: int  # limit of an uploaded file
     containers: Containers | None  # they run the code of models; None if the sandbox is off
+    file_search: FileSearch | None  # None without a store
 
     @classmethod
     def of(
@@ -68,6 +70,7 @@ class SharedServices:
         prompts: PromptLibrary,
         max_file_bytes: int,
         containers: Containers | None,
+        file_search: FileSearch | None,
     ) -> "SharedServices":
         return cls(
             limits=limits,
@@ -88,6 +91,7 @@ class SharedServices:
             prompts=prompts,
             max_file_bytes=max_file_bytes,
             containers=containers,
+            file_search=file_search,
         )
 
     def open_requests(self) -> list[OpenRequest]:

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, or_
 from ouzel.store.database import Database
 from ouzel.store.errors import FileNotFound, FilesFull
 from ouzel.store.files.records import FilePage, NewFile, StoredFile
-from ouzel.store.files.tables import file_pieces, files
+from ouzel.store.files.tables import file_pieces, files, is_visible
 from ouzel.store.records import PageRequest
 from ouzel.store.tables import unix_now
 
@@ -16,11 +16,6 @@ _MAX_DELETED = 16  # pieces per transaction, so that other transactions run in b
 _BROKEN_S = 86400.0  # an upload without a new piece for so long has broken off
 _COLUMNS = [files.c[name] for name in StoredFile.__struct_fields__]
 _ADD_PIECE = insert(file_pieces)
-_is_visible = (
-    files.c.is_complete
-    & files.c.is_hidden.is_(False)
-    & or_(files.c.expires_at.is_(None), files.c.expires_at > unix_now())
-)
 
 
 class SqlFiles:
@@ -125,7 +120,7 @@ def _finish(
 
 
 def _get(connection: Connection, file_id: str, key_id: str | None) -> StoredFile | None:
-    query = select(*_COLUMNS).where(files.c.id == file_id, _belongs_to_key(key_id), _is_visible)
+    query = select(*_COLUMNS).where(files.c.id == file_id, _belongs_to_key(key_id), is_visible)
     row = connection.execute(query).one_or_none()
     return None if row is None else _read(row)
 
@@ -137,7 +132,7 @@ def _read(row: Row[Any]) -> StoredFile:
 def _page(
     connection: Connection, key_id: str | None, purpose: str | None, page: PageRequest
 ) -> FilePage:
-    query = select(*_COLUMNS).where(_belongs_to_key(key_id), _is_visible)
+    query = select(*_COLUMNS).where(_belongs_to_key(key_id), is_visible)
     if purpose is not None:
         query = query.where(files.c.purpose == purpose)
     if page.after is not None:

@@ -10,9 +10,10 @@ from sqlalchemy import (
     LargeBinary,
     String,
     Table,
+    or_,
 )
 
-from ouzel.store.tables import Name, metadata
+from ouzel.store.tables import Name, metadata, unix_now
 
 files = Table(
     "files",
@@ -38,4 +39,11 @@ file_pieces = Table(
     Column("file_id", Name, primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("data", LargeBinary, nullable=False),
+)
+
+# Whether clients see a file: its upload is complete, and it was not deleted and has not expired.
+is_visible = (
+    files.c.is_complete
+    & files.c.is_hidden.is_(False)
+    & or_(files.c.expires_at.is_(None), files.c.expires_at > unix_now())
 )
