@@ -17,6 +17,7 @@ from ouzel.store.tables import (
     metadata,
     schema_version,
 )
+from ouzel.store.uploads import tables as _uploads  # noqa: F401  completes `metadata`
 
 _ADVISORY_LOCK = 0x6F757A656C  # "ouzel"
 
