@@ -111,6 +111,7 @@ class HttpFrontend:
             prompts=prompts,
             containers=containers,
             max_file_bytes=options.store.max_file_bytes,
+            media=options.media,
         )
         puller = ChildPuller(options.model, host.list_directories)
         self._changes = ModelChanges(catalogue, host, puller)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from ouzel.api.endpoint.on_demand import ModelNotLoaded, OnDemand
 from ouzel.api.endpoint.services import Services, SharedServices
-from ouzel.config import LimitsConfig, ServerConfig, StoreConfig
+from ouzel.config import LimitsConfig, MediaConfig, ServerConfig, StoreConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
 from ouzel.hosted_tools.code_interpreter.containers import Containers
@@ -20,6 +20,8 @@ from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.templates.library import NO_PROMPTS, PromptLibrary
 from ouzel.store.base import Store
+
+_USUAL_MEDIA = MediaConfig()
 
 
 class Catalogue:
@@ -37,11 +39,13 @@ class Catalogue:
         prompts: PromptLibrary = NO_PROMPTS,
         max_file_bytes: int = StoreConfig().max_file_bytes,
         containers: Containers | None = None,
+        media: MediaConfig = _USUAL_MEDIA,
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
         `hosted` are tools that the server runs, `containers` run the code of models, `prompts` are
-        templates of responses, and `max_file_bytes` limits an uploaded file.
+        templates of responses. `max_file_bytes` limits an uploaded file, `media` the files that
+        messages name.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -63,6 +67,7 @@ class Catalogue:
             prompts=prompts,
             max_file_bytes=max_file_bytes,
             containers=containers,
+            media=media,
         )
         for model in models:
             self.add(model)
