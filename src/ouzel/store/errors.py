@@ -57,6 +57,18 @@ class FileNotFound(InvalidRequest):
         self.file_id = file_id
 
 
+class NamedFileNotFound(FileNotFound):
+    """A message names a file that is not stored for this API key."""
+
+    def __init__(self, file_id: str, path: str) -> None:
+        InvalidRequest.__init__(
+            self,
+            f"must be the id of a file of yours. No such File object: {_shortened(file_id)}",
+            field=path,
+        )
+        self.file_id = file_id
+
+
 class UploadNotFound(InvalidRequest):
     """No such upload is stored for this API key."""
 

@@ -10,7 +10,7 @@ from ouzel.config import MediaConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import FileSource, HeldBytes, NamedFile, OpenedFile, decode_text, use_files
 from ouzel.store.base import Store
-from ouzel.store.errors import FileNotFound
+from ouzel.store.errors import FileNotFound, NamedFileNotFound
 from ouzel.store.files.base import FileStore
 
 
@@ -66,7 +66,7 @@ class _FilesOfKey:
     async def _open(self, named: NamedFile) -> OpenedFile:
         file = await self._files.get(named.file_id, self._key_id)
         if file is None:
-            raise FileNotFound(named.file_id, param=named.path)
+            raise NamedFileNotFound(named.file_id, named.path)
         if file.size_bytes > self._max_bytes:
             raise InvalidRequest(
                 f"must name a file of <= {self._max_bytes} bytes (max_media_bytes), "
@@ -80,7 +80,7 @@ class _FilesOfKey:
             async for piece in self._files.read(file.id, self._key_id):
                 data += piece
         except FileNotFound:
-            raise FileNotFound(named.file_id, param=named.path) from None
+            raise NamedFileNotFound(named.file_id, named.path) from None
         content = await asyncio.to_thread(_decode, data)
         return OpenedFile(file.id, file.filename, content, space)
 
