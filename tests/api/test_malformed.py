@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import httpx
 import pytest
 
 from ouzel.api.operations import DOCUMENTED
 from ouzel.checkpoint.sentence_files import SentenceFiles
+from ouzel.hosted_tools.code_interpreter.containers import Containers
 from tests.api.batches.setup import upload
 from tests.api.malformed import Malformed, malformed_requests
 from tests.api.requests import Json, chat, read_error
 from tests.api.serving import running_server
+from tests.hosted_tools.code_interpreter.sandboxes import LIMITS, make_plan, skip_without_sandbox
 
 CHAT = "/v1/chat/completions/{completion_id}"
 BATCHES = "/v1/batches"
@@ -38,6 +41,13 @@ OF_VECTORS: dict[str, Json] = {  # right bodies for a model that makes embedding
     "/v1/score": {"model": "parrot", "text_1": "abc", "text_2": ["d"]},
 }
 
+CONTAINERS = "/v1/containers"
+CONTAINER: Json = {
+    "name": "a",
+    "memory_limit": "1g",
+    "expires_after": {"anchor": "last_active_at", "minutes": 5},
+}
+
 
 @pytest.fixture(scope="module")
 def keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
@@ -57,7 +67,7 @@ def test_every_operation_with_a_body_is_tried() -> None:
         if operation.bodies and operation.words == "openai" and operation.changing is None
     ]
     # an excluded path has the same body as another path
-    assert GOOD.keys() | OF_VECTORS.keys() == {
+    assert GOOD.keys() | OF_VECTORS.keys() | {CONTAINERS} == {
         path for path in tried if not path.endswith("/render")
     }
 
@@ -103,6 +113,20 @@ def test_each_malformed_request_for_vectors_is_answered_likewise(path: str) -> N
         assert http.post(path, json=OF_VECTORS[path]).status_code == 200
         complaints = [
             complaint(request, http.post(path, json=request.body)) for request in requests
+        ]
+    assert not any(complaints), "\n".join(filter(None, complaints))
+
+
+def test_each_malformed_request_for_a_container_is_answered_likewise() -> None:
+    skip_without_sandbox()
+    requests = list(malformed_requests(CONTAINERS, CONTAINER))
+    assert len(requests) > 70
+    plan = make_plan(replace(LIMITS, memory_bytes=2**30))
+    containers = Containers(plan, max_containers=4, idle_s=3600.0)
+    with running_server(containers=containers) as server, server.client() as http:
+        assert http.post(CONTAINERS, json=CONTAINER).status_code == 200
+        complaints = [
+            complaint(request, http.post(CONTAINERS, json=request.body)) for request in requests
         ]
     assert not any(complaints), "\n".join(filter(None, complaints))
 

@@ -103,7 +103,9 @@ def run_steps(background: Background, clock: Clock, num_steps: int) -> float:
         took_s = 0.02 + 0.001 * num_tokens
         clock.now_s += took_s
         own_s += took_s - 0.02
-        background.note_step(took_s, num_tokens=num_tokens, has_others=True, first_token_waits_s=[])
+        background.note_step(
+            took_s, num_tokens=num_tokens, num_others_tokens=8, first_token_waits_s=[]
+        )
     return own_s / (clock.now_s - begin_s)
 
 
@@ -116,13 +118,39 @@ def test_beside_others_the_background_gets_a_twentieth_of_the_time() -> None:
     assert part == pytest.approx(0.05, rel=0.1)
 
 
+@pytest.mark.parametrize("first_s", [0.005, 0.02, 2.0])
+def test_an_early_slow_step_of_others_does_not_make_the_background_free(first_s: float) -> None:
+    clock = Clock()
+    background = Background(512, clock=clock)
+    background.note_step(first_s, num_tokens=0, num_others_tokens=8, first_token_waits_s=[])
+    assert 0.03 < run_steps(background, clock, 2000) < 0.07
+
+
+def test_long_steps_of_prompts_do_not_make_the_background_free_beside_decoding() -> None:
+    """The average of all steps is far above a step that decodes."""
+    clock = Clock()
+    background = Background(512, clock=clock)
+    own_s = others_s = 0.0
+    for step in range(3000):
+        num_others = 300 if step % 5 == 0 else 8
+        num_tokens = background.num_tokens(has_others=True)
+        took_s = 0.001 * (20 + num_others + num_tokens)
+        clock.now_s += took_s
+        own_s += 0.001 * num_tokens
+        others_s += 0.001 * (20 + num_others)
+        background.note_step(
+            took_s, num_tokens=num_tokens, num_others_tokens=num_others, first_token_waits_s=[]
+        )
+    assert 0.01 < own_s / (own_s + others_s) < 0.055
+
+
 @pytest.mark.parametrize(("wait_s", "most_s"), [(0.01, 0.003), (0.5, 0.05), (60.0, 0.1)])
 def test_a_step_soon_after_others_is_short_beside_the_wait_for_a_first_token(
     wait_s: float, most_s: float
 ) -> None:
     clock = Clock()
     background = Background(512, clock=clock)
-    background.note_step(0.02, num_tokens=0, has_others=True, first_token_waits_s=[wait_s])
+    background.note_step(0.02, num_tokens=0, num_others_tokens=8, first_token_waits_s=[wait_s])
 
     took_s = [run_own_step(background, clock, lambda num: 0.0005 * num) for _ in range(60)]
 
@@ -135,7 +163,7 @@ def run_own_step(background: Background, clock: Clock, time_s: Callable[[int], f
     num_tokens = background.num_tokens(has_others=False)
     took_s = time_s(num_tokens)
     clock.now_s += took_s
-    background.note_step(took_s, num_tokens=num_tokens, has_others=False, first_token_waits_s=[])
+    background.note_step(took_s, num_tokens=num_tokens, num_others_tokens=0, first_token_waits_s=[])
     return took_s
 
 
@@ -143,7 +171,7 @@ def test_after_a_calm_time_the_background_gets_whole_steps() -> None:
     clock = Clock()
     background = Background(512, clock=clock)
     assert background.num_tokens(has_others=False) == 512
-    background.note_step(0.02, num_tokens=0, has_others=True, first_token_waits_s=[0.02])
+    background.note_step(0.02, num_tokens=0, num_others_tokens=8, first_token_waits_s=[0.02])
     assert background.num_tokens(has_others=False) < 512
     clock.now_s += 11.0
     assert background.num_tokens(has_others=False) == 512

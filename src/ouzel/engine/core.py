@@ -199,19 +199,17 @@ class EngineCore:
 
     def _note_background(self, scheduled: list[Scheduled], begin_s: float) -> None:
         """Gives the duration and the content of the step to the limits of background work."""
-        others = [each.sequence for each in scheduled if not each.sequence.request.is_background]
-        num_tokens = sum(
-            each.num_new_tokens for each in scheduled if each.sequence.request.is_background
-        )
+        others = [each for each in scheduled if not each.sequence.request.is_background]
+        num_others_tokens = sum(each.num_new_tokens for each in others)
         waits_s = [
             sequence.first_token_at - sequence.added_at
-            for sequence in others
+            for sequence in (each.sequence for each in others)
             if sequence.first_token_at is not None and sequence.first_token_at >= begin_s
         ]
         self._scheduler.background.note_step(
             time.monotonic() - begin_s,
-            num_tokens=num_tokens,
-            has_others=bool(others),
+            num_tokens=sum(each.num_new_tokens for each in scheduled) - num_others_tokens,
+            num_others_tokens=num_others_tokens,
             first_token_waits_s=waits_s,
         )
 

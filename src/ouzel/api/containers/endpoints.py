@@ -12,6 +12,7 @@ from ouzel.api.containers.objects import (
 )
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
+from ouzel.api.endpoint.pages import PAGE_PARAMETERS, describe_page, read_page
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
@@ -26,15 +27,6 @@ from ouzel.responses.hosted.request_container import (
     read_memory_limit,
 )
 from ouzel.wire.decode import decode_body
-
-DEFAULT_LIMIT, HIGHEST_LIMIT = 20, 100
-PAGE = (
-    QueryField(
-        "limit", {"type": "integer", "minimum": 1, "maximum": HIGHEST_LIMIT}, "Default: 20."
-    ),
-    QueryField("order", {"enum": ["asc", "desc"]}, "The order by age. Default: desc."),
-    QueryField("after", {"type": "string"}, "The page begins behind the object with this id."),
-)
 
 
 class ContainerEndpoints:
@@ -76,15 +68,13 @@ class ContainerEndpoints:
         return json_response(ContainerObject.of(container))
 
     async def list(self, request: Request) -> Response:
-        query = Query(request.query_params, "limit", "order", "after", "name")
+        query = Query(request.query_params, *PAGE_PARAMETERS, "name")
         shared = self._shared
         key_id, name = get_exchange(request.scope).key_id, query.text("name")
         found = [] if shared.containers is None else shared.containers.list(key_id)
         page, has_more = cut_page(
             [each for each in found if name is None or each.name == name],
-            after=query.text("after"),
-            limit=query.integer("limit", DEFAULT_LIMIT, lowest=1, highest=HIGHEST_LIMIT),
-            is_ascending=query.choice("order", "desc", ("asc", "desc")) == "asc",
+            read_page(query, order="desc"),
         )
         return json_response(
             ContainerList(
@@ -129,7 +119,10 @@ OPERATIONS = (
         prefixes=PREFIXES,
         summary="Lists the containers.",
         overall=lambda catalogue: ContainerEndpoints(catalogue).list,
-        query=(*PAGE, QueryField("name", {"type": "string"}, "Only containers of this name.")),
+        query=(
+            *describe_page("container", order="desc"),
+            QueryField("name", {"type": "string"}, "Only containers of this name."),
+        ),
         answers=(ContainerList,),
     ),
     Operation(

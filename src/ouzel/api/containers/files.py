@@ -7,12 +7,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from ouzel.api.containers.endpoints import (
-    DEFAULT_LIMIT,
-    HIGHEST_LIMIT,
-    PAGE,
-    find_container,
-)
+from ouzel.api.containers.endpoints import find_container
 from ouzel.api.containers.objects import (
     ContainerFileList,
     ContainerFileObject,
@@ -22,6 +17,7 @@ from ouzel.api.containers.objects import (
 )
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.api.endpoint.pages import PAGE_PARAMETERS, describe_page, read_page
 from ouzel.api.http.exchange import get_exchange, get_header
 from ouzel.api.http.form_parser import FileBegin, FileBytes, FormField, FormPart
 from ouzel.api.http.form_reader import FormReader
@@ -61,13 +57,8 @@ class ContainerFileEndpoints:
 
     async def list(self, request: Request) -> Response:
         container = find_container(self._shared.containers, request)
-        query = Query(request.query_params, "limit", "order", "after")
-        page, has_more = cut_page(
-            await container.list_files(),
-            after=query.text("after"),
-            limit=query.integer("limit", DEFAULT_LIMIT, lowest=1, highest=HIGHEST_LIMIT),
-            is_ascending=query.choice("order", "desc", ("asc", "desc")) == "asc",
-        )
+        asked = read_page(Query(request.query_params, *PAGE_PARAMETERS), order="desc")
+        page, has_more = cut_page(await container.list_files(), asked)
         return json_response(
             ContainerFileList(
                 data=[ContainerFileObject.of(container, file) for file in page],
@@ -172,7 +163,7 @@ OPERATIONS = (
         prefixes=PREFIXES,
         summary="Lists the files of a container.",
         overall=lambda catalogue: ContainerFileEndpoints(catalogue).list,
-        query=PAGE,
+        query=describe_page("file", order="desc"),
         answers=(ContainerFileList,),
     ),
     Operation(

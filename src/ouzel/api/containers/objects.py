@@ -9,6 +9,7 @@ from msgspec import Meta
 from ouzel.errors import InvalidRequest
 from ouzel.hosted_tools.code_interpreter.container import Container
 from ouzel.hosted_tools.code_interpreter.records import WORK_DIRECTORY, ContainerFile
+from ouzel.store.records import PageRequest
 from ouzel.wire.decode import JsonObject
 from ouzel.wire.validation_errors import show_value
 
@@ -138,17 +139,15 @@ class HasId(Protocol):
 Object = TypeVar("Object", bound=HasId)
 
 
-def cut_page(
-    objects: Sequence[Object], *, after: str | None, limit: int, is_ascending: bool
-) -> tuple[list[Object], bool]:
+def cut_page(objects: Sequence[Object], page: PageRequest) -> tuple[list[Object], bool]:
     """Returns a page of objects, which come with the oldest first, and whether more follow.
 
     Raises InvalidRequest for an unknown `after`.
     """
-    ordered = list(objects if is_ascending else reversed(objects))
-    if after is not None:
+    ordered = list(objects if page.is_ascending else reversed(objects))
+    if page.after is not None:
         ids = [each.id for each in ordered]
-        if after not in ids:
-            raise InvalidRequest(f"is unknown, given {show_value(after)}", field="after")
-        ordered = ordered[ids.index(after) + 1 :]
-    return ordered[:limit], len(ordered) > limit
+        if page.after not in ids:
+            raise InvalidRequest(f"is unknown, given {show_value(page.after)}", field="after")
+        ordered = ordered[ids.index(page.after) + 1 :]
+    return ordered[: page.limit], len(ordered) > page.limit
