@@ -1,6 +1,7 @@
 """Implements stored files on SQLite or Postgres; `base.py` describes each method."""
 
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from typing import Any  # rows of SQLAlchemy
 
 from sqlalchemy import (
@@ -62,12 +63,17 @@ class SqlFiles:
     async def page(self, key_id: str | None, purpose: str | None, page: PageRequest) -> FilePage:
         return await self._database.read(_page, key_id, purpose, page)
 
-    async def read(self, file_id: str, key_id: str | None) -> AsyncGenerator[bytes, None]:
+    async def read(
+        self, file_id: str, key_id: str | None, first: int = 0
+    ) -> AsyncGenerator[bytes, None]:
         is_readable = (files.c.id == file_id) & _belongs_to_key(key_id) & _is_visible
-        part_ids = await self._database.read(_list_part_ids, file_id)
-        for owner_id in part_ids or [file_id]:
-            async for piece in self._read_pieces(owner_id, is_readable, file_id):
-                yield piece
+        place = await self._database.read(_find_place, file_id, first)
+        skip, number = place.skip, place.number
+        for owner_id in place.owner_ids:
+            async for piece in self._read_pieces(owner_id, is_readable, file_id, number):
+                yield piece[skip:]
+                skip = 0
+            number = 0
 
     async def read_part(self, part_id: str, upload_id: str) -> AsyncGenerator[bytes, None]:
         """Yields the content of a part of an upload. Raises FileNotFound."""
@@ -77,9 +83,9 @@ class SqlFiles:
             yield piece
 
     async def _read_pieces(
-        self, owner_id: str, is_readable: ColumnElement[bool], file_id: str
+        self, owner_id: str, is_readable: ColumnElement[bool], file_id: str, number: int = 0
     ) -> AsyncGenerator[bytes, None]:
-        number, is_last = 0, False
+        is_last = False
         while not is_last:
             data, is_last = await self._database.read(
                 _read_piece, owner_id, number, is_readable, file_id
@@ -185,10 +191,30 @@ def _page(
     return FilePage(tuple(map(_read, rows[: page.limit])), len(rows) > page.limit)
 
 
-def _list_part_ids(connection: Connection, file_id: str) -> list[str]:
-    """Returns the parts of a file in their order; none for a file that was uploaded whole."""
-    query = select(file_parts.c.id).where(file_parts.c.file_id == file_id)
-    return list(connection.execute(query.order_by(file_parts.c.position)).scalars())
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place in a file from which it is read."""
+
+    owner_ids: list[str]  # the parts from there on; the file itself, if it was uploaded whole
+    number: int  # the piece of the first owner
+    skip: int  # bytes of the piece before the place
+
+
+def _find_place(connection: Connection, file_id: str, first: int) -> _Place:
+    query = select(file_parts.c.id, file_parts.c.num_bytes).where(file_parts.c.file_id == file_id)
+    parts = list(connection.execute(query.order_by(file_parts.c.position)))
+    while len(parts) > 1 and first >= parts[0].num_bytes:
+        first -= parts.pop(0).num_bytes
+    owner_ids = [part.id for part in parts] or [file_id]
+    number = 0
+    if first > 0:
+        sizes = select(func.length(file_pieces.c.data)).where(file_pieces.c.file_id == owner_ids[0])
+        for size in connection.execute(sizes.order_by(file_pieces.c.number)).scalars():
+            if first < size:
+                break
+            first -= size
+            number += 1
+    return _Place(owner_ids, number, first)
 
 
 def _read_piece(
