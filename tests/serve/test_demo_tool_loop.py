@@ -23,7 +23,7 @@ MODEL = "ouzel-demo"
 
 @dataclass(frozen=True)
 class Setup:
-    url: str  # the model's server
+    url: str  # address of the server of the model
     tool: Mcp
     cities: list[str]  # arguments of all calls
 

@@ -13,7 +13,7 @@ from ouzel.hosted_tools.web_search.providers import make_provider
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
 from ouzel.responses.hosted.code_interpreter_kind import CodeInterpreterKind
-from ouzel.responses.hosted.kinds import HostedKind, HostedKinds
+from ouzel.responses.hosted.kinds import HostedKind, HostedKinds, JsonObject
 from ouzel.responses.hosted.mcp_kind import McpKind
 from ouzel.responses.hosted.shell_kind import ShellKind
 from ouzel.responses.hosted.web_search_kind import WebSearchKind
@@ -53,7 +53,19 @@ def make_hosted_kinds(
         call_timeout_s=config.tool_call_timeout_s,
         max_output_chars=config.max_tool_output_chars,
         max_calls=config.max_tool_calls,
+        offers=_list_offers(config, has_sandbox=containers is not None),
     )
+
+
+def _list_offers(config: HostedToolsConfig, *, has_sandbox: bool) -> list[JsonObject]:
+    """Returns the entries of `tools` for the tools that the operator has turned on."""
+    offers: list[JsonObject] = []
+    if config.search_provider != "none":
+        offers.append({"type": "web_search"})
+    if has_sandbox:
+        offers.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    servers = read_mcp_servers(config.mcp_servers)
+    return offers + [{"type": "mcp", "server_label": label} for label in servers]
 
 
 def _make_mcp_kind(config: HostedToolsConfig) -> McpKind:

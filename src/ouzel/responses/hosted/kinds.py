@@ -128,6 +128,8 @@ class HostedKinds:
     call_timeout_s: float = 60.0
     max_output_chars: int = 100_000
     max_calls: int = 128  # limit for one response
+    # entries of `tools` that every client may send; clients can show them to people
+    offers: Sequence[JsonObject] = ()
 
     @property
     def types(self) -> frozenset[str]:
