@@ -17,7 +17,7 @@ from tests.api.requests import chat, read_error
 from tests.api.test_bad_input import MESSAGE
 
 # their fields ask no model
-OTHER_OBJECTS = ("/v1/batches", "/v1/containers", "/v1/vector_stores")
+OTHER_OBJECTS = ("/v1/batches", "/v1/containers", "/v1/uploads", "/v1/vector_stores")
 BODIES = list(
     dict.fromkeys(
         body

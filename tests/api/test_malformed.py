@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import md5
 
 import httpx
 import pytest
@@ -19,6 +20,7 @@ from tests.hosted_tools.code_interpreter.sandboxes import LIMITS, make_plan, ski
 
 CHAT = "/v1/chat/completions/{completion_id}"
 BATCHES = "/v1/batches"
+UPLOADS = "/v1/uploads"
 CONVERSATION = "/v1/conversations/{conversation_id}"
 GOOD: dict[str, Json] = {
     "/v1/chat/completions": chat("Hi", stream=False, max_tokens=2),
@@ -30,6 +32,7 @@ GOOD: dict[str, Json] = {
     "/v1/conversations": {"items": [{"role": "user", "content": "Hi"}], "metadata": {"a": "b"}},
     CONVERSATION: {"metadata": {"a": "b"}},
     f"{CONVERSATION}/items": {"items": [{"role": "user", "content": "Hi"}]},
+    UPLOADS: {"bytes": 3, "filename": "a", "mime_type": "text/plain", "purpose": "user_data"},
     BATCHES: {"endpoint": "/v1/completions", "completion_window": "24h"},  # and a file
     "/v1/tokenize": {"model": "parrot", "messages": [{"role": "user", "content": "Hi"}]},
     "/v1/detokenize": {"model": "parrot", "tokens": [72, 105]},
@@ -60,6 +63,7 @@ OF_STORES: dict[str, Json] = {  # file_id: the test uploads a file
     f"{STORE}/files/{{file_id}}": {"attributes": {"a": True}},
     f"{STORE}/file_batches": {"file_ids": [], "chunking_strategy": AUTO},
 }
+COMPLETION = f"{UPLOADS}/{{upload_id}}/complete"  # of an upload in parts
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +84,7 @@ def test_every_operation_with_a_body_is_tried() -> None:
         if operation.bodies and operation.words == "openai" and operation.changing is None
     ]
     # an excluded path has the same body as another path
-    assert GOOD.keys() | OF_VECTORS.keys() | OF_STORES.keys() | {CONTAINERS} == {
+    assert GOOD.keys() | OF_VECTORS.keys() | OF_STORES.keys() | {CONTAINERS, COMPLETION} == {
         path for path in tried if not path.endswith("/render")
     }
 
@@ -142,6 +146,21 @@ def test_each_malformed_request_for_a_container_is_answered_likewise() -> None:
             complaint(request, http.post(CONTAINERS, json=request.body)) for request in requests
         ]
     assert not any(complaints), "\n".join(filter(None, complaints))
+
+
+def test_each_malformed_completion_of_an_upload_is_answered_likewise(
+    keeping: httpx.Client,
+) -> None:
+    upload_id = keeping.post(UPLOADS, json=GOOD[UPLOADS]).json()["id"]
+    parts = f"{UPLOADS}/{upload_id}/parts"
+    part = keeping.post(parts, files={"data": ("a", b"abc")}).json()["id"]
+    good: Json = {"part_ids": [part], "md5": md5(b"abc").hexdigest()}
+    requests = list(malformed_requests(COMPLETION, good))
+    assert len(requests) > 30
+    url = COMPLETION.format(upload_id=upload_id)
+    complaints = [complaint(request, keeping.post(url, json=request.body)) for request in requests]
+    assert not any(complaints), "\n".join(filter(None, complaints))
+    assert keeping.post(url, json=good).json()["status"] == "completed"
 
 
 @pytest.fixture(scope="module")

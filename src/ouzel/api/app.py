@@ -12,6 +12,7 @@ from ouzel.api.batches.result_files import StoredBatchFiles
 from ouzel.api.cohere.errors import cohere_error_styles
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
+from ouzel.api.endpoint.uploaded_files import FileAccess
 from ouzel.api.http.error_answers import ErrorAnswers
 from ouzel.api.http.exchange import get_method
 from ouzel.api.http.host_check import HostCheck, allowed_hosts
@@ -77,8 +78,8 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
     routes = build_routes(OPERATIONS, catalogue, changes)
     unknown = UnknownPath(paths, partial(list_main_paths, OPERATIONS, catalogue))
     router = MethodRouter(routes, default=unknown)
-    app: ASGIApp = router
-    app = OriginCheck(app, server.allowed_origins)
+    endpoints = FileAccess(router, shared.files)
+    app: ASGIApp = OriginCheck(endpoints, server.allowed_origins)
     if server.api_key:
         app = ApiKeyCheck(
             app,
@@ -102,7 +103,7 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
         app = _cors(app, server)
     worker = indexer = None
     if shared.store is not None:
-        line_app = CatalogueLineApp(ErrorAnswers(LineCheck(router), styles), catalogue)
+        line_app = CatalogueLineApp(ErrorAnswers(LineCheck(endpoints), styles), catalogue)
         worker = BatchWorker(line_app, StoredBatchFiles(shared.store), shared.store)
         indexer = _make_indexer(shared.store, shared.file_search)
     return Lifespan(

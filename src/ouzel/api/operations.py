@@ -18,6 +18,7 @@ from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.model_switch import ModelSwitch
 from ouzel.api.endpoint.operation import PREFIXES, Endpoint, Operation
 from ouzel.api.files import stored as files
+from ouzel.api.files import uploads
 from ouzel.api.http.method_router import MethodRoute, SocketRoute
 from ouzel.api.http.paths import Paths
 from ouzel.api.lmi import invocations, ping, sagemaker
@@ -75,6 +76,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *conversations.OPERATIONS,
     *conversation_items.OPERATIONS,
     *files.OPERATIONS,
+    *uploads.OPERATIONS,
     *containers.OPERATIONS,
     *container_files.OPERATIONS,
     *batches.OPERATIONS,

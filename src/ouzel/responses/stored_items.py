@@ -32,8 +32,8 @@ _KEYS = {
     "reasoning": ("summary", "content"),
     "compaction": ("encrypted_content",),
     "input_text": ("text",),
-    "input_image": ("detail", "image_url"),
-    "input_file": ("detail", "file_data", "file_url", "filename"),
+    "input_image": ("detail", "image_url", "file_id"),
+    "input_file": ("detail", "file_data", "file_url", "file_id", "filename"),
     "output_text": ("text",),
     "refusal": ("refusal",),
     "reasoning_text": ("text",),
@@ -128,7 +128,9 @@ def _read_annotations(part: Message) -> list[Annotation]:
 
 def _picture(part: Message) -> Message:
     """Converts an image part to OpenAI's form: the URL is a string, and `detail` is present."""
-    value = part["image_url"]
+    value = part.get("image_url")
+    if value is None:
+        return {"file_id": part["file_id"], "detail": part.get("detail") or "auto"}
     if isinstance(value, dict):
         url, detail = value["url"], value.get("detail")
     else:

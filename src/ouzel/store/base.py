@@ -24,6 +24,7 @@ from ouzel.store.records import (
     StoredConversation,
     StoredResponse,
 )
+from ouzel.store.uploads.base import UploadStore
 from ouzel.store.vector_stores.base import VectorStores
 
 
@@ -38,6 +39,11 @@ class Store(Protocol):
     @property
     def files(self) -> FileStore:
         """Returns the store of files."""
+        ...
+
+    @property
+    def uploads(self) -> UploadStore:
+        """Returns the uploads in parts."""
         ...
 
     @property

@@ -57,6 +57,37 @@ class FileNotFound(InvalidRequest):
         self.file_id = file_id
 
 
+class NamedFileNotFound(FileNotFound):
+    """A message names a file that is not stored for this API key."""
+
+    def __init__(self, file_id: str, path: str) -> None:
+        InvalidRequest.__init__(
+            self,
+            f"must be the id of a file of yours. No such File object: {_shortened(file_id)}",
+            field=path,
+        )
+        self.file_id = file_id
+
+
+class UploadNotFound(InvalidRequest):
+    """No such upload is stored for this API key."""
+
+    status = 404
+
+    def __init__(self, upload_id: str) -> None:
+        super().__init__(f"No such Upload object: {_shortened(upload_id)}", param="upload_id")
+
+
+class UploadEnded(InvalidRequest):
+    """The upload takes no more parts."""
+
+    def __init__(self, upload_id: str, status: str) -> None:
+        super().__init__(
+            f"The upload '{_shortened(upload_id)}' must be pending: its status is {status}.",
+            param="upload_id",
+        )
+
+
 class FilesFull(InvalidRequest):
     """All files together have reached their limit."""
 

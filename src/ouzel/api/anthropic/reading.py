@@ -105,6 +105,8 @@ def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfi
     has_later_system = template is not None and template.capabilities.later_system_role
     history = History(body.system, body.messages, has_later_system=has_later_system)
     history.check_continuation()
+    if not model.renderer.supports_images:
+        history.refuse_media()
     refuses_hosted = model.refuses_unknown_tools
     declared = body.tools or ()
     tools, warnings = read_functions(

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from ouzel.api.endpoint.on_demand import ModelNotLoaded, OnDemand
 from ouzel.api.endpoint.served_embedder import ServedEmbedder
 from ouzel.api.endpoint.services import Services, SharedServices
-from ouzel.config import LimitsConfig, ServerConfig, StoreConfig
+from ouzel.config import LimitsConfig, MediaConfig, ServerConfig, StoreConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
 from ouzel.hosted_tools.code_interpreter.containers import Containers
@@ -23,6 +23,8 @@ from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.templates.library import NO_PROMPTS, PromptLibrary
 from ouzel.store.base import Store
+
+_USUAL_MEDIA = MediaConfig()
 
 
 class Catalogue:
@@ -41,12 +43,13 @@ class Catalogue:
         max_file_bytes: int = StoreConfig().max_file_bytes,
         containers: Containers | None = None,
         embedding_model: str = "",
+        media: MediaConfig = _USUAL_MEDIA,
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
         `hosted` are tools that the server runs, `containers` run the code of models, `prompts` are
-        templates of responses, `max_file_bytes` limits an uploaded file, and `embedding_model`
-        makes the vectors of vector stores.
+        templates of responses. `max_file_bytes` limits an uploaded file, `embedding_model` makes
+        the vectors of vector stores, and `media` limits the files that messages name.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -74,6 +77,7 @@ class Catalogue:
             max_file_bytes=max_file_bytes,
             containers=containers,
             file_search=file_search,
+            media=media,
         )
         for model in models:
             self.add(model)

@@ -41,6 +41,20 @@ file_pieces = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
+# Parts of an upload. Each has the pieces of a file with its id, which is never complete.
+file_parts = Table(
+    "file_parts",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("upload_id", Name, nullable=False, index=True),
+    Column("key_id", Name),
+    Column("num_bytes", BigInteger, nullable=False),
+    Column("created_at", Float(53), nullable=False),
+    Column("file_id", Name),  # the file that has this part
+    Column("position", Integer),  # the place of the part in its file
+    Index("file_parts_by_file", "file_id", "position"),
+)
+
 # Whether clients see a file: its upload is complete, and it was not deleted and has not expired.
 is_visible = (
     files.c.is_complete
