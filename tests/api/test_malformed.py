@@ -63,7 +63,7 @@ OF_STORES: dict[str, Json] = {  # file_id: the test uploads a file
     f"{STORE}/files/{{file_id}}": {"attributes": {"a": True}},
     f"{STORE}/file_batches": {"file_ids": [], "chunking_strategy": AUTO},
 }
-COMPLETION = f"{UPLOADS}/{{upload_id}}/complete"  # of an upload in parts
+COMPLETION = f"{UPLOADS}/{{upload_id}}/complete"  # completes an upload
 
 
 @pytest.fixture(scope="module")
