@@ -65,6 +65,13 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
             "--allowed-mcp-hosts; an empty text opens none."
         ),
     ] = ("all",)
+    embedding_model: Annotated[
+        str,
+        option(
+            "Name of the served model that makes the vectors of new vector stores.",
+            unset="the first model for embeddings",
+        ),
+    ] = ""
     # The sandbox of code_interpreter and shell
     sandbox: Annotated[
         Literal["none", "bubblewrap"],

@@ -49,6 +49,8 @@ def make_hosted_kinds(
     else:
         kinds.append(CodeInterpreterKind(containers, store))
     kinds.append(ShellKind(containers, store))
+    if store is None:
+        hints["file_search"] = "it needs the store, which --no-store turns off"
     return HostedKinds(
         kinds,
         hints,
@@ -57,6 +59,7 @@ def make_hosted_kinds(
         max_calls=config.max_tool_calls,
         chat_entries=_make_chat_entries(config),
         takes_chat_entries="requested" in config.chat_tools,
+        offers=_list_offers(config, has_sandbox=containers is not None),
     )
 
 
@@ -85,6 +88,17 @@ def _read_servers(config: HostedToolsConfig) -> Mapping[str, McpServer]:
         return read_mcp_servers(config.mcp_servers)
     except ValueError as error:
         raise InvalidOption(f"mcp_servers: {error}") from None
+
+
+def _list_offers(config: HostedToolsConfig, *, has_sandbox: bool) -> list[JsonObject]:
+    """Returns the entries of `tools` for the tools that the operator has turned on."""
+    offers: list[JsonObject] = []
+    if config.search_provider != "none":
+        offers.append({"type": "web_search"})
+    if has_sandbox:
+        offers.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    labels = _read_servers(config)
+    return offers + [{"type": "mcp", "server_label": label} for label in labels]
 
 
 def _make_mcp_kind(config: HostedToolsConfig) -> McpKind:

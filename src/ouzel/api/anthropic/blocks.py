@@ -32,6 +32,10 @@ class UrlImage(msgspec.Struct, frozen=True, tag="url"):
     ]
 
 
+class UploadedFile(msgspec.Struct, frozen=True, tag="file"):
+    file_id: Annotated[str, Meta(min_length=1, description="The id of an uploaded file.")]
+
+
 class ImageTransformations(msgspec.Struct, frozen=True):
     oversized_image: Annotated[
         Literal["downsize"] | None,
@@ -41,7 +45,8 @@ class ImageTransformations(msgspec.Struct, frozen=True):
 
 class ImageBlock(msgspec.Struct, frozen=True, tag="image"):
     source: Annotated[
-        Base64Image | UrlImage, Meta(description="The image, for models that accept images.")
+        Base64Image | UrlImage | UploadedFile,
+        Meta(description="The image, for models that accept images."),
     ]
     transformations: Annotated[
         ImageTransformations | None,
@@ -75,7 +80,7 @@ class UrlPdf(msgspec.Struct, frozen=True, tag="url"):
 
 class DocumentBlock(msgspec.Struct, frozen=True, tag="document"):
     source: Annotated[
-        PlainText | TextContent | Base64Pdf | UrlPdf,
+        PlainText | TextContent | Base64Pdf | UrlPdf | UploadedFile,
         Meta(
             description="A text; or a PDF, for models that accept images: its pages become images."
         ),

@@ -132,6 +132,8 @@ def read_messages(
         tool_names=assign_names(offered),
     )
     history.check_continuation()
+    if not model.renderer.supports_images:
+        history.refuse_media()
     if toolset.entries and history.is_unfinished:
         raise InvalidRequest(
             "must not be the assistant's text beside tools that this server runs",

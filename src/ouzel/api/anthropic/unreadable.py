@@ -23,7 +23,6 @@ _REASONS: Mapping[str, str] = {
     ),
 }
 _NO_IMAGES = {"image": "this model reads no images"}
-_FILES: Mapping[str, str] = {"file": "messages cannot name uploaded files"}  # sources of documents
 _PDFS: Mapping[str, str] = dict.fromkeys(
     ("base64", "url"), "this model reads no PDFs, send the text"
 )
@@ -32,7 +31,7 @@ _PDFS: Mapping[str, str] = dict.fromkeys(
 def refuse_unreadable(fields: JsonObject, *, supports_images: bool) -> None:
     """Raises InvalidRequest for the first such block of a parsed body."""
     reasons = _REASONS if supports_images else {**_REASONS, **_NO_IMAGES}
-    refused = _FILES if supports_images else {**_FILES, **_PDFS}
+    refused = {} if supports_images else _PDFS  # sources of documents
     for path, block in _blocks(fields):
         kind, source = block.get("type"), block.get("source")
         if isinstance(kind, str) and kind in reasons:
@@ -42,14 +41,11 @@ def refuse_unreadable(fields: JsonObject, *, supports_images: bool) -> None:
                 field=f"{path}.type",
             )
         source_kind = source.get("type") if isinstance(source, dict) else None
-        if kind == "image" and source_kind == "file":
-            limit = 'must be "base64" or "url", given "file": messages cannot name uploaded files'
-            raise InvalidRequest(limit, field=f"{path}.source.type")
         if kind == "document" and isinstance(source_kind, str) and source_kind in refused:
-            read = (
-                '"text", "content", "base64" or "url"' if supports_images else '"text" or "content"'
+            limit = (
+                'must be "text", "content" or "file", given '
+                f"{show_value(source_kind)}: {refused[source_kind]}"
             )
-            limit = f"must be {read}, given {show_value(source_kind)}: {refused[source_kind]}"
             raise InvalidRequest(limit, field=f"{path}.source.type")
 
 
