@@ -75,7 +75,7 @@ class ReadMessages:
         return len(token_ids)
 
     def prompt(self, model: ServedModel, further: Sequence[JsonObject] = ()) -> Prompt:
-        """Renders the prompt; `further` messages follow those of the request.
+        """Renders the prompt; `further` messages follow the messages of the request.
 
         Raises InvalidRequest, and ContextLengthExceeded in the words that Anthropic's clients look
         for.
