@@ -97,6 +97,7 @@ def test_messages_are_normalised(given: Message, expected: Message) -> None:
 
 
 USER: Message = {"role": "user", "content": "Hello"}
+PDF = "data:application/pdf;base64,JVBERi0xLjQK"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,12 @@ USER: Message = {"role": "user", "content": "Hello"}
                     "content": [{"type": "text", "text": ""}, {"type": "file", "file": {}}],
                 },
             ],
-            "messages[1].content[1].type",
+            "messages[1].content[1].file.file_data",
+            "given nothing",
+        ),
+        (
+            [{"role": "user", "content": [{"type": "file", "file": {"file_data": PDF}}]}],
+            "messages[0].content[0].type",
             'given "file": this model reads text only',
         ),
         (
