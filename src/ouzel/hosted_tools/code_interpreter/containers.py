@@ -74,7 +74,7 @@ class Containers:
             sandbox = await SandboxProcess.start(plan, container_id)
         finally:
             self._starting[key_id] -= 1
-            self._starting += Counter()  # without the keys that start none
+            self._starting += Counter()  # drops the keys that start none
         container = Container(
             container_id,
             sandbox,
