@@ -16,6 +16,7 @@ FILES_OF_EXTRAS = {
     "prompts/media/container_job.py": "video",
     "prompts/media/frame_display.py": "video",
     "prompts/media/document_job.py": "pdf",
+    "hosted_tools/file_search/extraction_job.py": "documents",
     "hosted_tools/mcp/connection.py": "mcp",
     "hosted_tools/mcp/faults.py": "mcp",
     "hosted_tools/mcp/incoming.py": "mcp",

@@ -24,6 +24,8 @@ Result = TypeVar("Result")
 class PrerequisiteMissing(Exception):
     """Raised when work needs something that is not available yet."""
 
+    num_bytes = 0  # bytes that the work reads besides; known when the prerequisite is provided
+
     def provide_prerequisite(self) -> AbstractAsyncContextManager[None]:
         """Provides the prerequisite while the work runs in this context."""
         raise NotImplementedError
@@ -55,11 +57,21 @@ class WorkerThreads:
         self._free = asyncio.Semaphore(max_threads)
         self._executor = ThreadPoolExecutor(max_threads, thread_name_prefix=kind.replace(" ", "-"))
 
-    async def run(self, work: Callable[[], Result]) -> Result:
-        """Runs `work` in a thread. Raises Overloaded."""
-        return await run_with_prerequisite(partial(self._run, work))
+    async def run(self, work: Callable[[], Result], *, is_short: bool = False) -> Result:
+        """Runs `work` in a thread; short work runs on the event loop. Raises Overloaded.
 
-    async def _run(self, work: Callable[[], Result]) -> Result:
+        A long prerequisite makes short work long.
+        """
+        if not is_short:
+            return await run_with_prerequisite(partial(self.run_once, work))
+        try:
+            return work()
+        except PrerequisiteMissing as missing:
+            async with missing.provide_prerequisite():
+                return await self.run(work, is_short=missing.num_bytes <= LONG_BODY_BYTES)
+
+    async def run_once(self, work: Callable[[], Result]) -> Result:
+        """Runs `work` in a thread. Raises PrerequisiteMissing, and Overloaded."""
         await self._wait()
         loop = asyncio.get_running_loop()
         running = self._executor.submit(copy_context().run, work)
@@ -93,15 +105,6 @@ class WorkerThreads:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
-async def run_here(work: Callable[[], Result]) -> Result:
-    """Runs short work on the event loop; it may need a prerequisite."""
-
-    async def do() -> Result:
-        return work()
-
-    return await run_with_prerequisite(do)
-
-
 class PreparationThreads:
     """Runs the preparation of requests: short ones on the event loop, others in three pools.
 
@@ -119,11 +122,17 @@ class PreparationThreads:
         """Runs `work` where a request of `num_bytes` belongs. Raises Overloaded."""
         if has_own_template:
             return await self._programs.run(work)
+        try:
+            return await self._run_once(work, num_bytes)
+        except PrerequisiteMissing as missing:
+            async with missing.provide_prerequisite():
+                return await self.run(work, num_bytes + missing.num_bytes)
+
+    async def _run_once(self, work: Callable[[], Result], num_bytes: int) -> Result:
         if num_bytes <= LONG_BODY_BYTES:
-            return await run_here(work)
-        return await (self._very_long if num_bytes > _VERY_LONG_BODY_BYTES else self._long).run(
-            work
-        )
+            return work()
+        pool = self._very_long if num_bytes > _VERY_LONG_BODY_BYTES else self._long
+        return await pool.run_once(work)
 
     async def prepare(
         self,

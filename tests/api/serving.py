@@ -130,6 +130,7 @@ class RunningServer:
             prompts=open_prompts(setup.config.prompts),
             max_file_bytes=setup.max_file_bytes,
             containers=setup.containers,
+            media=setup.media,
         )
         app = build_app(ModelChanges(self.catalogue, host, setup.puller))
         self._server = HttpServer(app, limits)

@@ -201,13 +201,13 @@ def test_pages_beyond_the_context_are_too_long_a_chat(http: httpx.Client) -> Non
     assert (error["code"], error["param"]) == ("context_length_exceeded", "messages")
 
 
-NO_PDF = encode_base64(b"a,b\n1,2\n")
+NO_PDF = encode_base64(b"a,b\0\n1,2\n")
 REFUSED: dict[str, tuple[str, Json, str, str]] = {
     "no PDF": (
         CHATS,
         chat(LOOK, file(NO_PDF)),
         "messages[0].content[1].file.file_data",
-        "must be a PDF, given 8",
+        "must be a PDF, given 9",
     ),
     "no file": (
         CHATS,
@@ -229,15 +229,15 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
     ),
     "an id": (
         CHATS,
-        chat({"type": "file", "file": {"file_id": "file-1"}}),
+        chat({"type": "file", "file": {"file_id": 1}}),
         "messages[0].content[0].file.file_id",
-        'must not be given: messages cannot name uploaded files, given "file-1"',
+        "must be the id of a file, given 1",
     ),
-    "an id of responses": (
+    "an id beside data": (
         RESPONSES,
-        items(input_file(file_id="file-1")),
+        items(input_file(file_data=TWO, file_id="")),
         "input[0].content[0].file_id",
-        "messages cannot name uploaded files",
+        "must be the id of a file",
     ),
     "two": (
         RESPONSES,

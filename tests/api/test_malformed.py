@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import md5
 
 import httpx
 import pytest
@@ -14,10 +15,12 @@ from tests.api.batches.setup import upload
 from tests.api.malformed import Malformed, malformed_requests
 from tests.api.requests import Json, chat, read_error
 from tests.api.serving import running_server
+from tests.api.vector_stores.setup import search_server
 from tests.hosted_tools.code_interpreter.sandboxes import LIMITS, make_plan, skip_without_sandbox
 
 CHAT = "/v1/chat/completions/{completion_id}"
 BATCHES = "/v1/batches"
+UPLOADS = "/v1/uploads"
 CONVERSATION = "/v1/conversations/{conversation_id}"
 GOOD: dict[str, Json] = {
     "/v1/chat/completions": chat("Hi", stream=False, max_tokens=2),
@@ -29,6 +32,7 @@ GOOD: dict[str, Json] = {
     "/v1/conversations": {"items": [{"role": "user", "content": "Hi"}], "metadata": {"a": "b"}},
     CONVERSATION: {"metadata": {"a": "b"}},
     f"{CONVERSATION}/items": {"items": [{"role": "user", "content": "Hi"}]},
+    UPLOADS: {"bytes": 3, "filename": "a", "mime_type": "text/plain", "purpose": "user_data"},
     BATCHES: {"endpoint": "/v1/completions", "completion_window": "24h"},  # and a file
     "/v1/tokenize": {"model": "parrot", "messages": [{"role": "user", "content": "Hi"}]},
     "/v1/detokenize": {"model": "parrot", "tokens": [72, 105]},
@@ -47,6 +51,19 @@ CONTAINER: Json = {
     "memory_limit": "1g",
     "expires_after": {"anchor": "last_active_at", "minutes": 5},
 }
+
+STORES = "/v1/vector_stores"
+STORE = f"{STORES}/{{vector_store_id}}"
+AUTO: Json = {"type": "auto"}
+OF_STORES: dict[str, Json] = {  # file_id: the test uploads a file
+    STORES: {"name": "a", "chunking_strategy": AUTO},
+    STORE: {"name": "b", "metadata": {"a": "b"}},
+    f"{STORE}/search": {"query": "a", "max_num_results": 2},
+    f"{STORE}/files": {"file_id": "", "attributes": {"a": 1}},
+    f"{STORE}/files/{{file_id}}": {"attributes": {"a": True}},
+    f"{STORE}/file_batches": {"file_ids": [], "chunking_strategy": AUTO},
+}
+COMPLETION = f"{UPLOADS}/{{upload_id}}/complete"  # completes an upload
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +84,7 @@ def test_every_operation_with_a_body_is_tried() -> None:
         if operation.bodies and operation.words == "openai" and operation.changing is None
     ]
     # an excluded path has the same body as another path
-    assert GOOD.keys() | OF_VECTORS.keys() | {CONTAINERS} == {
+    assert GOOD.keys() | OF_VECTORS.keys() | OF_STORES.keys() | {CONTAINERS, COMPLETION} == {
         path for path in tried if not path.endswith("/render")
     }
 
@@ -128,6 +145,50 @@ def test_each_malformed_request_for_a_container_is_answered_likewise() -> None:
         complaints = [
             complaint(request, http.post(CONTAINERS, json=request.body)) for request in requests
         ]
+    assert not any(complaints), "\n".join(filter(None, complaints))
+
+
+def test_each_malformed_completion_of_an_upload_is_answered_likewise(
+    keeping: httpx.Client,
+) -> None:
+    upload_id = keeping.post(UPLOADS, json=GOOD[UPLOADS]).json()["id"]
+    parts = f"{UPLOADS}/{upload_id}/parts"
+    part = keeping.post(parts, files={"data": ("a", b"abc")}).json()["id"]
+    good: Json = {"part_ids": [part], "md5": md5(b"abc").hexdigest()}
+    requests = list(malformed_requests(COMPLETION, good))
+    assert len(requests) > 30
+    url = COMPLETION.format(upload_id=upload_id)
+    complaints = [complaint(request, keeping.post(url, json=request.body)) for request in requests]
+    assert not any(complaints), "\n".join(filter(None, complaints))
+    assert keeping.post(url, json=good).json()["status"] == "completed"
+
+
+@pytest.fixture(scope="module")
+def searching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    file = tmp_path_factory.mktemp("store") / "store.sqlite3"
+    with search_server(file) as server, server.client() as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", OF_STORES)
+def test_each_malformed_request_about_vector_stores_is_answered_likewise(
+    searching: httpx.Client, path: str
+) -> None:
+    file_id = upload(searching, b"text")
+    store_id = searching.post(STORES, json={}).json()["id"]
+    good = {**OF_STORES[path]}
+    if "file_id" in good:
+        good["file_id"] = file_id
+    if "file_ids" in good:
+        good["file_ids"] = [file_id]
+    searching.post(f"{STORES}/{store_id}/files", json={"file_id": file_id})
+    url = path.format(vector_store_id=store_id, file_id=file_id)
+    assert searching.post(url, json=good).status_code == 200
+    requests = list(malformed_requests(path, good))
+    assert len(requests) > 30
+    complaints = [
+        complaint(request, searching.post(url, json=request.body)) for request in requests
+    ]
     assert not any(complaints), "\n".join(filter(None, complaints))
 
 

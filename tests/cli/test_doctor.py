@@ -25,6 +25,7 @@ def test_the_measurements_are_printed_as_json(
     assert sum(speed["is_auto"] for speed in report["speeds"]["matrices"]) == 1
     assert report["software"]["extras"].keys() == {
         "ddgs",
+        "documents",
         "mcp",
         "otel",
         "pdf",

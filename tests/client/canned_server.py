@@ -1,4 +1,7 @@
-"""A server that answers requests with bytes of the test's own, and closes the connection."""
+"""A server that answers requests with bytes of the test's own, and closes the connection.
+
+The answers say that it closes: a client that used the connection again would lose a race.
+"""
 
 import asyncio
 import ssl
@@ -51,7 +54,8 @@ async def canned_server(
 def event_stream(*events: str) -> bytes:
     """Returns an answer whose chunks are these events."""
     head = (
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n"
+        b"connection: close\r\n\r\n"
     )
     chunks = [f"data: {event}\n\n".encode() for event in events]
     return head + b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
@@ -60,6 +64,6 @@ def event_stream(*events: str) -> bytes:
 def json_answer(status: str, body: str) -> bytes:
     head = (
         f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\n"
-        f"content-length: {len(body.encode())}\r\n\r\n"
+        f"content-length: {len(body.encode())}\r\nconnection: close\r\n\r\n"
     )
     return (head + body).encode()

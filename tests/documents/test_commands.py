@@ -48,7 +48,7 @@ ENVIRONMENTS = {
 }  # options of `uv run`
 # The newest is the example of code in a sandbox, which tests/api/responses/test_code_interpreter.py
 # tries with the same client.
-MAX_NOT_RUN = 61
+MAX_NOT_RUN = 62
 
 
 @pytest.fixture

@@ -363,7 +363,9 @@ def test_a_file_that_is_no_picture_and_a_model_without_vision_are_named(
 ) -> None:
     user = user_at(seeing)
     user.choose_picture("<b>.exe", b"MZ", media_type="application/octet-stream")
-    expect(user.page.locator("#notice")).to_contain_text("Not a picture that can be sent: <b>.exe")
+    expect(user.page.locator("#notice")).to_contain_text(
+        "Not a picture or PDF that can be sent: <b>.exe"
+    )
     user = user_at(parrot)
     assert not user.page.locator("#add-picture").is_visible()
     user.choose_picture("<b>.exe", b"MZ", media_type="application/octet-stream")

@@ -23,7 +23,7 @@ MODEL = "ouzel-demo"
 
 @dataclass(frozen=True)
 class Setup:
-    url: str  # of the server of the model
+    url: str  # address of the server of the model
     tool: Mcp
     cities: list[str]  # arguments of all calls
 

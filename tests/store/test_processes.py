@@ -70,7 +70,7 @@ async def test_a_killed_writer_leaves_all_records_that_it_reported(
 async def test_a_full_disk_is_a_typed_error_that_deleting_ends(
     store_url: str, opened: OpenStore
 ) -> None:
-    writer = await start_writer(store_url, "resp_", FOREVER, max_file_bytes=400_000)
+    writer = await start_writer(store_url, "resp_", FOREVER, max_file_bytes=500_000)
     stdout, _ = await writer.communicate()
     *lines, unavailable, read, deleted, added = stdout.decode().splitlines()
     assert writer.returncode == 0

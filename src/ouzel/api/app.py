@@ -12,6 +12,7 @@ from ouzel.api.batches.result_files import StoredBatchFiles
 from ouzel.api.cohere.errors import cohere_error_styles
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
+from ouzel.api.endpoint.uploaded_files import FileAccess
 from ouzel.api.http.error_answers import ErrorAnswers
 from ouzel.api.http.exchange import get_method
 from ouzel.api.http.host_check import HostCheck, allowed_hosts
@@ -41,7 +42,12 @@ from ouzel.api.site import playground
 from ouzel.api.tei.errors import tei_error_styles
 from ouzel.batches.worker import BatchWorker
 from ouzel.config import LimitsConfig, ServerConfig
-from ouzel.generation import ServedModel
+from ouzel.generation import ServedModel, background
+from ouzel.hosted_tools.file_search.extraction import Extractor
+from ouzel.hosted_tools.file_search.indexer import Indexer
+from ouzel.hosted_tools.file_search.indexing import FileIndexing
+from ouzel.hosted_tools.file_search.patient_embedder import PatientEmbedder
+from ouzel.hosted_tools.file_search.search import FileSearch
 from ouzel.responses.runs import Runs
 from ouzel.store.base import Store
 
@@ -72,8 +78,8 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
     routes = build_routes(OPERATIONS, catalogue, changes)
     unknown = UnknownPath(paths, partial(list_main_paths, OPERATIONS, catalogue))
     router = MethodRouter(routes, default=unknown)
-    app: ASGIApp = router
-    app = OriginCheck(app, server.allowed_origins)
+    endpoints = FileAccess(router, shared.files)
+    app: ASGIApp = OriginCheck(endpoints, server.allowed_origins)
     if server.api_key:
         app = ApiKeyCheck(
             app,
@@ -95,10 +101,11 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
     app = ErrorAnswers(app, styles, {VERSION_HEADER.encode(): anthropic_style})
     if server.allowed_origins:
         app = _cors(app, server)
-    worker = None
+    worker = indexer = None
     if shared.store is not None:
-        line_app = CatalogueLineApp(ErrorAnswers(LineCheck(router), styles), catalogue)
+        line_app = CatalogueLineApp(ErrorAnswers(LineCheck(endpoints), styles), catalogue)
         worker = BatchWorker(line_app, StoredBatchFiles(shared.store), shared.store)
+        indexer = _make_indexer(shared.store, shared.file_search)
     return Lifespan(
         Upgrades(
             RequestRecorder(
@@ -109,23 +116,37 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
                 shared.exchanges,
             )
         ),
-        watch=partial(_watch, shared.runs, worker),
-        drain=partial(_drain, changes, worker),
+        watch=partial(_watch, shared.runs, worker, indexer),
+        drain=partial(_drain, changes, worker, indexer),
         close=shared.close,
         drain_timeout_s=shared.limits.drain_timeout_s,
         list_requests=shared.open_requests,
     )
 
 
-async def _watch(runs: Runs, worker: BatchWorker | None) -> None:
+def _make_indexer(store: Store, search: FileSearch | None) -> Indexer:
+    assert search is not None, "a server with a store has a file search"
+    embedder = PatientEmbedder(search.embedder)
+    indexing = FileIndexing(store.vector_stores, store.files, embedder, Extractor())
+    return Indexer(store, indexing, has_new_files=search.has_new_files)
+
+
+async def _watch(runs: Runs, worker: BatchWorker | None, indexer: Indexer | None) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(runs.watch())
         if worker is not None:
             group.create_task(worker.watch())
+        if indexer is not None:
+            with background():
+                group.create_task(indexer.watch())
 
 
-async def _drain(changes: ModelChanges, worker: BatchWorker | None, timeout_s: float) -> None:
-    """Stops the lines of batches at once, then waits for other requests."""
+async def _drain(
+    changes: ModelChanges, worker: BatchWorker | None, indexer: Indexer | None, timeout_s: float
+) -> None:
+    """Stops indexing and the lines of batches at once, then waits for other requests."""
+    if indexer is not None:
+        await indexer.drain()
     if worker is not None:
         await worker.drain()
     await changes.drain(timeout_s)

@@ -18,6 +18,7 @@ from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.model_switch import ModelSwitch
 from ouzel.api.endpoint.operation import PREFIXES, Endpoint, Operation
 from ouzel.api.files import stored as files
+from ouzel.api.files import uploads
 from ouzel.api.http.method_router import MethodRoute, SocketRoute
 from ouzel.api.http.paths import Paths
 from ouzel.api.lmi import invocations, ping, sagemaker
@@ -30,10 +31,10 @@ from ouzel.api.ollama import models as ollama_models
 from ouzel.api.ollama import pull as ollama_pull
 from ouzel.api.openai import (
     about,
-    chat,
     completions,
     embeddings,
     health,
+    hosted_chat,
     model_loading,
     model_pulls,
     models,
@@ -58,10 +59,12 @@ from ouzel.api.tei import info as tei_info
 from ouzel.api.tei import rerank as tei_rerank
 from ouzel.api.tei import root as tei_root
 from ouzel.api.tei import similarity as tei_similarity
+from ouzel.api.vector_stores import files as vector_store_files
+from ouzel.api.vector_stores import stores as vector_stores
 from ouzel.config import ServerConfig
 
 OPERATIONS: tuple[Operation, ...] = (
-    *chat.OPERATIONS,
+    *hosted_chat.OPERATIONS,
     *completions.OPERATIONS,
     *create.OPERATIONS,
     *socket.OPERATIONS,
@@ -73,6 +76,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *conversations.OPERATIONS,
     *conversation_items.OPERATIONS,
     *files.OPERATIONS,
+    *uploads.OPERATIONS,
     *containers.OPERATIONS,
     *container_files.OPERATIONS,
     *batches.OPERATIONS,
@@ -90,6 +94,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *render.OPERATIONS,
     *stored_chats.OPERATIONS,  # behind the paths without an id
     *models.OPERATIONS,
+    *vector_stores.OPERATIONS,
+    *vector_store_files.OPERATIONS,
     *model_loading.OPERATIONS,
     *model_pulls.OPERATIONS,
     *health.OPERATIONS,

@@ -65,6 +65,13 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
             "--allowed-mcp-hosts; an empty text opens none."
         ),
     ] = ("all",)
+    embedding_model: Annotated[
+        str,
+        option(
+            "Name of the served model that makes the vectors of new vector stores.",
+            unset="the first model for embeddings",
+        ),
+    ] = ""
     # The sandbox of code_interpreter and shell
     sandbox: Annotated[
         Literal["none", "bubblewrap"],
@@ -137,6 +144,15 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_output_kib: Annotated[
         int, Meta(ge=1, le=1024), option("Longest output of one call in KiB; the rest is left out.")
     ] = 64
+    chat_tools: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^(requested|web_search|mcp:[A-Za-z0-9_-]+)$")], ...],
+        option(
+            "A tool that the server runs in chat completions: web_search, or mcp:LABEL for a "
+            "server of --mcp-servers, in every chat; requested: the tools of the types mcp and "
+            "web_search in a request.",
+            unset="none: chat completions call tools of the client only",
+        ),
+    ] = ()
     max_tool_calls: Annotated[
         int,
         Meta(ge=1, le=10_000),

@@ -32,9 +32,25 @@ from ouzel.generation.speculation import MAX_ASSISTANT_TOKENS, SpeculationOption
 from ouzel.generation.successive import AnyGeneration, SuccessiveGenerations
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.chat_rendering import ChatRendering
+from ouzel.prompts.media.held_bytes import HeldBytes
 from ouzel.prompts.media.parts import DocumentPart, MediaPart
-from ouzel.prompts.media_readers.document_parts import document_part
+from ouzel.prompts.media_readers.document_parts import (
+    decode_text,
+    file_part,
+    frame_file,
+    uploaded_part,
+)
 from ouzel.prompts.media_readers.picture_parts import picture_part
+from ouzel.prompts.media_readers.uploaded_files import (
+    FilesOfKeys,
+    FileSource,
+    NamedFile,
+    OpenedFile,
+    name_file,
+    open_named,
+    require_files,
+    use_files,
+)
 from ouzel.prompts.prompt_too_long import PromptTooLong
 from ouzel.prompts.render import Prompt
 from ouzel.prompts.truncation import Truncation
@@ -51,11 +67,16 @@ __all__ = [  # includes names from the rooms below that the HTTP layer needs
     "EngineClient",
     "EngineState",
     "Event",
+    "FileSource",
+    "FilesOfKeys",
     "Finished",
     "Generation",
     "GenerationOptions",
     "GenerationRequest",
+    "HeldBytes",
     "MediaPart",
+    "NamedFile",
+    "OpenedFile",
     "Output",
     "OutputForm",
     "Prompt",
@@ -73,9 +94,16 @@ __all__ = [  # includes names from the rooms below that the HTTP layer needs
     "accept",
     "background",
     "collect_span_attributes",
-    "document_part",
+    "decode_text",
+    "file_part",
+    "frame_file",
     "in_background",
+    "name_file",
+    "open_named",
     "picture_part",
     "prepare_reasoning_budgets",
+    "require_files",
     "system_fingerprint",
+    "uploaded_part",
+    "use_files",
 ]

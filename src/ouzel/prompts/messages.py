@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.parts import ContentPart, DocumentPart, MediaPart
-from ouzel.prompts.media_readers.document_parts import document_part
+from ouzel.prompts.media_readers.document_parts import file_part
 from ouzel.prompts.media_readers.picture_parts import KINDS as PICTURES
 from ouzel.prompts.media_readers.picture_parts import picture_part
+from ouzel.prompts.media_readers.uploaded_files import NamedFile, name_file, require_files
 from ouzel.prompts.media_readers.video_parts import KINDS as VIDEOS
 from ouzel.prompts.media_readers.video_parts import video_part
 from ouzel.prompts.media_readers.wrong_values import invalid
@@ -70,17 +71,32 @@ def normalise_messages(messages: object, readable: ReadableMedia = _TEXT_ONLY) -
 
     A picture becomes `{"type": "image", "media": MediaPart}` and a video `{"type": "video",
     "media": VideoPart}`, if the model reads them. A file becomes `{"type": "document", "media":
-    DocumentPart}`.
+    DocumentPart}`, a picture, or a text. Raises InvalidRequest, and FilesNeeded for uploaded files.
 
     APIs with other forms of parts pass a MediaPart or a DocumentPart instead, with the path of
     their own field.
     """
     if not isinstance(messages, list) or not messages:
         raise invalid("messages", "a non-empty list", messages)
+    if named := _list_files(messages):
+        require_files(named)
     return [
         _message(entry, f"messages[{position}]", readable)
         for position, entry in enumerate(messages)
     ]
+
+
+def _list_files(messages: list[object]) -> list[NamedFile]:
+    """Returns the uploaded files that the messages name."""
+    named: list[NamedFile] = []
+    for number, message in enumerate(messages):
+        content = message.get("content") if isinstance(message, dict) else None
+        for position, part in enumerate(content if isinstance(content, list) else ()):
+            if isinstance(part, dict) and part.get("type") == _FILE:
+                named += name_file(
+                    part.get(_FILE), f"messages[{number}].content[{position}].{_FILE}"
+                )
+    return named
 
 
 def collect_media(messages: list[Message]) -> list[ContentPart]:
@@ -163,20 +179,33 @@ def _part(entry: object, path: str, readable: ReadableMedia) -> Message:
     _check_string(kind, f"{path}.type")
     if readable.pictures and kind in PICTURES:
         return {"type": "image", "media": picture_part(part, path)}
-    if readable.pictures and kind == _FILE:
-        path = f"{path}.{_FILE}"
-        return {"type": "document", "media": document_part(_object(part.get(_FILE), path), path)}
+    if kind == _FILE:
+        own_path = f"{path}.{_FILE}"
+        return _file(file_part(_object(part.get(_FILE), own_path), own_path), path, readable)
     if readable.videos and kind in VIDEOS:
         return {"type": "video", "media": video_part(part, path)}
     if kind == "refusal":  # a part of an earlier answer, sent back as history
         part = {"type": "text", "text": part.get("refusal")}
     elif kind != "text":
-        expected, reads = readable.part_types, readable.describe_input(kind)
-        raise InvalidRequest(
-            f'must be {expected}, given "{kind}": this model reads {reads}', field=f"{path}.type"
-        )
+        raise _unreadable(kind, path, readable)
     _check_string(part.get("text"), f"{path}.text")
     return part
+
+
+def _file(part: MediaPart | DocumentPart | str, path: str, readable: ReadableMedia) -> Message:
+    """Returns the part for a file, which is a text of the prompt if the file is a text."""
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    if not readable.pictures:
+        raise _unreadable(_FILE, path, readable)
+    return {"type": "image" if isinstance(part, MediaPart) else "document", "media": part}
+
+
+def _unreadable(kind: object, path: str, readable: ReadableMedia) -> InvalidRequest:
+    expected, reads = readable.part_types, readable.describe_input(kind)
+    return InvalidRequest(
+        f'must be {expected}, given "{kind}": this model reads {reads}', field=f"{path}.type"
+    )
 
 
 def _tool_call(entry: object, path: str) -> Message:

@@ -11,12 +11,15 @@ logger = logging.getLogger(__name__)
 
 Shown = Literal["message.output_text.logprobs", "reasoning.encrypted_content"]
 # Parts of items of tools; each tool reads its own names.
-ShownByTools = Literal["web_search_call.action.sources", "code_interpreter_call.outputs"]
+ShownByTools = Literal[
+    "web_search_call.action.sources",
+    "file_search_call.results",
+    "code_interpreter_call.outputs",
+]
 AlwaysShown = Literal["message.input_image.image_url"]
 # Outputs of tools that this server does not run; agents ask every server for these.
 NeverPresent = Literal[
     "computer_call_output.output.image_url",
-    "file_search_call.results",
     "web_search_call.results",
 ]
 Includable = Shown | ShownByTools | AlwaysShown | NeverPresent

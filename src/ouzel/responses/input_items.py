@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ouzel.errors import InvalidRequest
-from ouzel.generation import DocumentPart, MediaPart
+from ouzel.generation import DocumentPart, MediaPart, require_files
 from ouzel.responses.call_history import CALL_TYPES, HOSTED_TYPES, OUTPUT_TYPES, CallHistory
 from ouzel.responses.hosted.item_base import ToolExchange
 from ouzel.responses.hosted.items import AnyHostedItem, read_hosted_item
@@ -25,6 +25,7 @@ from ouzel.responses.item_fields import (
     TEXT_KEYS,
     Message,
     invalid_value,
+    list_files,
     read_content,
     read_texts,
     require_name,
@@ -109,8 +110,12 @@ def read_messages(
 ) -> list[InputMessage]:
     """Converts input items to chat messages; `instructions` become the first system message.
 
-    Raises InvalidRequest for an item that cannot be shown to the model.
+    Raises InvalidRequest for an item that cannot be shown to the model, and FilesNeeded for
+    uploaded files.
     """
+    items = list(items)
+    if named := [file for item in items for file in list_files(item.fields, item.path)]:
+        require_files(named)
     reader = _Reader(
         []
         if instructions is None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ouzel.errors import InvalidRequest
-from ouzel.generation import DocumentPart, MediaPart, document_part, picture_part
+from ouzel.generation import DocumentPart, MediaPart, NamedFile, file_part, name_file, picture_part
 from ouzel.wire.validation_errors import show_value
 
 Message = dict[str, object]
@@ -16,7 +16,7 @@ TEXT_KEYS = {
 }
 
 PICTURE, FILE = "input_image", "input_file"
-MEDIA = (PICTURE, FILE)  # parts that need a model that reads images
+MEDIA = (PICTURE, FILE)  # parts that need a model that reads images, except for files of text
 _NON_TEXT_PARTS = (*MEDIA, "input_audio")
 
 
@@ -26,7 +26,8 @@ def read_content(
     """Reads the content of a message or output: a text, or a list of parts.
 
     `kinds` are the accepted types of parts. Types in `MEDIA` are accepted only if the model
-    `supports_images`. Raises InvalidRequest.
+    `supports_images`, except for files of text. Raises InvalidRequest, and FilesNeeded for uploaded
+    files.
     """
     if isinstance(value, str):
         return value
@@ -45,18 +46,33 @@ def read_part(
     part = require_object(value, path)
     kind = part.get("type")
     readable = [each for each in kinds if supports_images or each not in MEDIA]
-    if not isinstance(kind, str) or kind not in readable:
-        raise invalid_value(
-            f"{path}.type",
-            f"one of {', '.join(readable)}",
-            kind,
-            _reason(kind, supports_images=supports_images),
-        )
-    if kind == PICTURE:
-        return _picture(part, path)
-    if kind == FILE:
-        return document_part(part, path)
-    return {"type": "text", "text": require_string(part, TEXT_KEYS[kind], path)}
+    if kind == FILE and kind in kinds:
+        content = file_part(part, path)
+        if isinstance(content, str):
+            return {"type": "text", "text": content}
+        if supports_images:
+            return content
+    elif isinstance(kind, str) and kind in readable:
+        if kind == PICTURE:
+            return picture_part(part, path)
+        return {"type": "text", "text": require_string(part, TEXT_KEYS[kind], path)}
+    raise invalid_value(
+        f"{path}.type",
+        f"one of {', '.join(readable)}",
+        kind,
+        _reason(kind, supports_images=supports_images),
+    )
+
+
+def list_files(item: Message, path: str) -> list[NamedFile]:
+    """Returns the uploaded files that the parts of an item name."""
+    named: list[NamedFile] = []
+    for key in ("content", "output"):
+        parts = item.get(key)
+        for position, part in enumerate(parts if isinstance(parts, list) else ()):
+            if isinstance(part, dict) and part.get("type") in MEDIA:
+                named += name_file(part, f"{path}.{key}[{position}]")
+    return named
 
 
 def _reason(kind: object, *, supports_images: bool) -> str:
@@ -65,16 +81,6 @@ def _reason(kind: object, *, supports_images: bool) -> str:
     if supports_images and kind in MEDIA:  # the model reads it, but not at this place
         return ""
     return f": this model reads {'text and pictures' if supports_images else 'text only'}"
-
-
-def _picture(part: Message, path: str) -> MediaPart:
-    if part.get("file_id") is not None:
-        raise InvalidRequest(
-            "must not be given: messages cannot name uploaded files, given "
-            f"{show_value(part['file_id'])}",
-            field=f"{path}.file_id",
-        )
-    return picture_part(part, path)
 
 
 def read_texts(item: Message, key: str, kind: str, path: str) -> list[str]:

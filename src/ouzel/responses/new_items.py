@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from ouzel.responses.context import read_stored, resolve_reference
 from ouzel.responses.input_items import InputItem, read_items, read_messages
 from ouzel.responses.stored_items import stored_items
 from ouzel.store.base import Store
 from ouzel.store.records import Item
+from ouzel.worker_threads import run_with_prerequisite
 
 
 class NewItems:
@@ -33,7 +35,8 @@ class NewItems:
         earlier: Sequence[Item] = ()
         if conversation_id is not None:
             earlier = await self._store.conversation_items(conversation_id, self._key_id)
-        return await asyncio.to_thread(self._checked, earlier, new)
+        check = partial(asyncio.to_thread, self._checked, earlier, new)
+        return await run_with_prerequisite(check)
 
     def _checked(self, earlier: Sequence[Item], new: Sequence[InputItem]) -> tuple[Item, ...]:
         # The call of a new output may be among the earlier items.

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,7 +10,7 @@ import msgspec
 
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
-from ouzel.generation import GenerationRequest, ServedModel, accept
+from ouzel.generation import FilesOfKeys, GenerationRequest, ServedModel, accept, use_files
 from ouzel.observability import Metrics
 from ouzel.responses.checked_body import CheckedBody, check_body, limit_to_prompt
 from ouzel.responses.compaction.compactor import Compactor
@@ -18,11 +18,13 @@ from ouzel.responses.context import Context, build_standalone_context, read_cont
 from ouzel.responses.dialect import OPENAI, ResponseDialect, ResponseStyle
 from ouzel.responses.first_response import new_response, show_template
 from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
+from ouzel.responses.hosted.later_turn import relax_choice
 from ouzel.responses.hosted.opened_tools import OpenedTools
 from ouzel.responses.hosted.opening import list_hosted, offer_types, open_hosted
-from ouzel.responses.next_turn import NextTurn, relax_choice
+from ouzel.responses.next_turn import NextTurn
 from ouzel.responses.open_items import ReasoningForm
 from ouzel.responses.output_items import new_id
+from ouzel.responses.preparation_job import PreparationJob
 from ouzel.responses.prompt import render_input
 from ouzel.responses.request import (
     ResponsesRequest,
@@ -67,23 +69,6 @@ class PreparedResponse:
     next_turn: NextTurn | None = None  # makes further turns, if the response has such tools
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Job:
-    """A body to prepare, and the way to prepare it."""
-
-    parse: Callable[[], JsonObject]
-    num_bytes: int
-    key_id: str | None
-    arrival_s: float
-    body: bytes | None = None  # the bytes of the body, if a response in the background needs them
-    body_type: type[ResponsesRequest] = ResponsesRequest
-    queued: StoredResponse | None = None  # the response that an earlier run of this body has begun
-    recent: RecentResponses | None = None  # responses of the connection, which can be continued
-    only_counts: bool = False
-    generates: bool = True
-    is_stream: bool = False
-
-
 class Preparer:
     """Prepares the responses of one model, in threads for prompts."""
 
@@ -99,8 +84,12 @@ class Preparer:
         dialect: ResponseDialect = OPENAI,
         hosted: HostedKinds = NO_HOSTED_KINDS,
         prompts: PromptLibrary = NO_PROMPTS,
+        files: FilesOfKeys | None = None,
     ) -> None:
-        """`hosted` are the kinds of tools that this server runs, `prompts` its templates."""
+        """`hosted` are the kinds of tools that this server runs, `prompts` its templates.
+
+        `files` has the uploaded files that the input may name.
+        """
         self.threads = threads
         self.hosted = hosted
         self.model = model
@@ -110,6 +99,11 @@ class Preparer:
         self._store = store
         self._dialect = dialect
         self._prompts = prompts
+        self._files = files
+
+    def use_files(self, key_id: str | None) -> AbstractContextManager[None]:
+        """Lets a response in the block name the files of a key, if no request runs around it."""
+        return use_files(None if self._files is None else self._files.of_key(key_id))
 
     async def prepare(
         self,
@@ -127,7 +121,7 @@ class Preparer:
         `only_counts` the result serves to count tokens only: the context is not compacted, and the
         body may lack the model.
         """
-        job = _Job(
+        job = PreparationJob(
             parse=partial(self._dialect.parse, body),
             num_bytes=len(body),
             key_id=key_id,
@@ -157,7 +151,7 @@ class Preparer:
         The object has about `num_bytes` bytes. It may continue a response in `recent` or in the
         store. Without `generates` only the prompt is computed.
         """
-        job = _Job(
+        job = PreparationJob(
             parse=parse,
             num_bytes=num_bytes,
             key_id=key_id,
@@ -171,7 +165,7 @@ class Preparer:
         except InvalidRequest as error:
             raise restore_client_name(error, parse) from error.__cause__
 
-    async def _prepare(self, job: _Job) -> PreparedResponse:
+    async def _prepare(self, job: PreparationJob) -> PreparedResponse:
         """Prepares a body in one turn of a thread, or in two turns if the context needs more work.
 
         A single turn keeps parsed bodies from waiting in memory for a thread.
@@ -192,7 +186,7 @@ class Preparer:
 
     async def _begin_in_thread(
         self,
-        job: _Job,
+        job: PreparationJob,
         checked_body: CheckedBody,
         context: Context,
         tools: OpenedTools | None = None,
@@ -203,7 +197,7 @@ class Preparer:
             has_own_template=_has_own_template(checked_body),
         )
 
-    def _check_and_begin(self, job: _Job) -> PreparedResponse | CheckedBody:
+    def _check_and_begin(self, job: PreparationJob) -> PreparedResponse | CheckedBody:
         """Returns the prepared response, or the checked body only.
 
         The latter needs the store, a compaction, or the threads for templates of clients.
@@ -218,7 +212,7 @@ class Preparer:
             return checked_body
         return self._begin(job, checked_body, context)
 
-    async def _find_context(self, job: _Job, checked_body: CheckedBody) -> Context:
+    async def _find_context(self, job: PreparationJob, checked_body: CheckedBody) -> Context:
         context = await read_context(
             checked_body.fields,
             self._store,
@@ -232,7 +226,7 @@ class Preparer:
             checked_body, context, key_id=job.key_id, arrival_s=job.arrival_s
         )
 
-    def _check(self, job: _Job) -> CheckedBody:
+    def _check(self, job: PreparationJob) -> CheckedBody:
         """Parses, decodes and checks the body by the rules of the dialect.
 
         A prompt template is filled in before the fields are decoded.
@@ -263,7 +257,7 @@ class Preparer:
 
     def _begin(
         self,
-        job: _Job,
+        job: PreparationJob,
         checked_body: CheckedBody,
         context: Context,
         tools: OpenedTools | None = None,
@@ -322,7 +316,7 @@ class Preparer:
             else self._make_next_turn(job, checked_body, context, tools, response_id),
         )
 
-    def _body_to_store(self, job: _Job, checked_body: CheckedBody) -> bytes | None:
+    def _body_to_store(self, job: PreparationJob, checked_body: CheckedBody) -> bytes | None:
         """Returns the body for a later run, without the secrets of tools that this server runs."""
         if job.body is None or not checked_body.hosted:
             return job.body
@@ -334,13 +328,16 @@ class Preparer:
 
     def _make_next_turn(
         self,
-        job: _Job,
+        job: PreparationJob,
         checked_body: CheckedBody,
         context: Context,
         tools: OpenedTools,
         response_id: str,
     ) -> NextTurn:
-        relaxed = self._check_fields(relax_choice(checked_body.fields), tools.offer)
+        fields = checked_body.fields
+        choice = relax_choice(fields.tool_choice)
+        relaxed_fields = msgspec.structs.replace(fields, tool_choice=choice)
+        relaxed = self._check_fields(relaxed_fields, tools.offer)
         return NextTurn(
             checked_body=relaxed,
             context=context,

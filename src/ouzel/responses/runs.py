@@ -226,7 +226,7 @@ class Runs:
         assert stored.request is not None
         if begun is None:
             logger.info("response %s runs now: its server abandoned it in the queue", stored.id)
-        with ExitStack() as place:
+        with ExitStack() as place, preparer.use_files(stored.key_id):
             try:
                 place.enter_context(preparer.model.engine.admit())
                 prepared = await preparer.prepare(

@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ouzel.responses.call_history import HOSTED_TYPES
+from ouzel.responses.hosted.citations import Annotation
 from ouzel.responses.hosted.items import read_hosted_item
 from ouzel.responses.input_items import InputItem, encrypted_reasoning
 from ouzel.responses.item_fields import Message
@@ -31,8 +32,8 @@ _KEYS = {
     "reasoning": ("summary", "content"),
     "compaction": ("encrypted_content",),
     "input_text": ("text",),
-    "input_image": ("detail", "image_url"),
-    "input_file": ("detail", "file_data", "file_url", "filename"),
+    "input_image": ("detail", "image_url", "file_id"),
+    "input_file": ("detail", "file_data", "file_url", "file_id", "filename"),
     "output_text": ("text",),
     "refusal": ("refusal",),
     "reasoning_text": ("text",),
@@ -46,7 +47,6 @@ _INPUT_KINDS = {
     "input_image": "input_image",
     "input_file": "input_file",
 }
-_OUTPUT_KEYS: Message = {"annotations": [], "logprobs": []}
 
 
 def stored_items(items: Iterable[InputItem]) -> tuple[Item, ...]:
@@ -112,13 +112,25 @@ def show_part(part: Message) -> Message:
     assert isinstance(kind, str)
     if kind == "input_image":
         part = _picture(part)
-    more = _OUTPUT_KEYS if kind == "output_text" else {}
+    more: Message = {}
+    if kind == "output_text":
+        more = {"annotations": _read_annotations(part), "logprobs": []}
     return {"type": kind, **_known_fields(part, kind), **more}
+
+
+def _read_annotations(part: Message) -> list[Annotation]:
+    """Returns the citations in a text that a client sends back; none if they cannot be read."""
+    try:
+        return msgspec.convert(part.get("annotations") or [], list[Annotation])
+    except msgspec.ValidationError:
+        return []
 
 
 def _picture(part: Message) -> Message:
     """Converts an image part to OpenAI's form: the URL is a string, and `detail` is present."""
-    value = part["image_url"]
+    value = part.get("image_url")
+    if value is None:
+        return {"file_id": part["file_id"], "detail": part.get("detail") or "auto"}
     if isinstance(value, dict):
         url, detail = value["url"], value.get("detail")
     else:

@@ -7,13 +7,12 @@
 """
 
 import asyncio
-import time
 from collections.abc import Sequence
 from itertools import takewhile
 
 from ouzel.generation import Generation, SuccessiveGenerations
-from ouzel.observability import span_in_scope
 from ouzel.responses.event_log import EventLog
+from ouzel.responses.hosted.finished_call import finish_call
 from ouzel.responses.hosted.item_base import HostedItem
 from ouzel.responses.hosted.items import AnyHostedItem
 from ouzel.responses.hosted.kinds import CallResult
@@ -107,28 +106,8 @@ class ToolLoop:
                 group.create_task(self._finish_call(item, builder))
 
     async def _finish_call(self, item: AnyHostedItem, builder: ResponseBuilder) -> None:
-        begun_s = time.perf_counter()
-        result = await self.tools.run(item)
-        seconds = time.perf_counter() - begun_s
-        is_failed = result.item.is_failed
-        self._prepared.metrics.tool_called(item.kind, seconds=seconds, is_failed=is_failed)
-        self._trace(item, begun_s, is_failed=is_failed)
+        result = await finish_call(item, self.tools, self._prepared.metrics)
         self._log.add(builder.end_hosted(result))
-
-    def _trace(self, item: AnyHostedItem, begun_s: float, *, is_failed: bool) -> None:
-        """Adds a span of the call to the trace of the request, by the names of OpenTelemetry."""
-        parent = span_in_scope.get()
-        if parent is None:
-            return
-        span = parent.child("execute_tool", start_s=begun_s)
-        name, namespace = item.called_name()
-        attributes = {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": name if namespace is None else f"{namespace}.{name}",
-            "gen_ai.tool.call.id": item.id,
-            "gen_ai.tool.type": item.kind,
-        }
-        span.end(attributes, error="tool_failed" if is_failed else "")
 
 
 def _list_unfinished_turn(items: Sequence[OutputItem]) -> frozenset[str]:

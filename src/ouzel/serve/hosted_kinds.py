@@ -1,6 +1,7 @@
 """Makes the kinds of tools that this server runs, as the options ask for."""
 
 import importlib.util
+from collections.abc import Mapping
 
 from ouzel.config import HostedToolsConfig
 from ouzel.config.media_hosts import read_media_hosts
@@ -8,12 +9,13 @@ from ouzel.errors import InvalidRequest
 from ouzel.extras import install_hint
 from ouzel.hosted_tools.code_interpreter.containers import Containers
 from ouzel.hosted_tools.mcp.configured import read_mcp_servers
+from ouzel.hosted_tools.mcp.records import McpServer
 from ouzel.hosted_tools.web_search.pages import Pages
 from ouzel.hosted_tools.web_search.providers import make_provider
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
 from ouzel.responses.hosted.code_interpreter_kind import CodeInterpreterKind
-from ouzel.responses.hosted.kinds import HostedKind, HostedKinds
+from ouzel.responses.hosted.kinds import HostedKind, HostedKinds, JsonObject
 from ouzel.responses.hosted.mcp_kind import McpKind
 from ouzel.responses.hosted.shell_kind import ShellKind
 from ouzel.responses.hosted.web_search_kind import WebSearchKind
@@ -47,24 +49,63 @@ def make_hosted_kinds(
     else:
         kinds.append(CodeInterpreterKind(containers, store))
     kinds.append(ShellKind(containers, store))
+    if store is None:
+        hints["file_search"] = "it needs the store, which --no-store turns off"
     return HostedKinds(
         kinds,
         hints,
         call_timeout_s=config.tool_call_timeout_s,
         max_output_chars=config.max_tool_output_chars,
         max_calls=config.max_tool_calls,
+        chat_entries=_make_chat_entries(config),
+        takes_chat_entries="requested" in config.chat_tools,
+        offers=_list_offers(config, has_sandbox=containers is not None),
     )
+
+
+def _make_chat_entries(config: HostedToolsConfig) -> list[JsonObject]:
+    """Returns the entries of `tools` for every chat completion."""
+    labels = _read_servers(config)
+    entries: list[JsonObject] = []
+    for name in config.chat_tools:
+        label = name.removeprefix("mcp:")
+        if name == "web_search":
+            if config.search_provider == "none":
+                raise InvalidOption("chat_tools: web_search needs --web-search-provider")
+            entries.append({"type": "web_search"})
+        elif label != name:
+            if label not in labels:
+                known = ", ".join(sorted(labels)) or "none"
+                raise InvalidOption(
+                    f"chat_tools: {name} must name one of --mcp-servers, which are: {known}"
+                )
+            entries.append({"type": "mcp", "server_label": label, "require_approval": "never"})
+    return entries
+
+
+def _read_servers(config: HostedToolsConfig) -> Mapping[str, McpServer]:
+    try:
+        return read_mcp_servers(config.mcp_servers)
+    except ValueError as error:
+        raise InvalidOption(f"mcp_servers: {error}") from None
+
+
+def _list_offers(config: HostedToolsConfig, *, has_sandbox: bool) -> list[JsonObject]:
+    """Returns the entries of `tools` for the tools that the operator has turned on."""
+    offers: list[JsonObject] = []
+    if config.search_provider != "none":
+        offers.append({"type": "web_search"})
+    if has_sandbox:
+        offers.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    labels = _read_servers(config)
+    return offers + [{"type": "mcp", "server_label": label} for label in labels]
 
 
 def _make_mcp_kind(config: HostedToolsConfig) -> McpKind:
     if importlib.util.find_spec("mcp") is None:
         raise InvalidOption(f"mcp_servers: MCP needs the extra mcp: {install_hint('mcp')}")
-    try:
-        servers = read_mcp_servers(config.mcp_servers)
-    except ValueError as error:
-        raise InvalidOption(f"mcp_servers: {error}") from None
     return McpKind(
-        servers,
+        _read_servers(config),
         read_media_hosts(config.allowed_mcp_hosts, "allowed_mcp_hosts"),
         timeout_s=config.tool_call_timeout_s,
         max_answer_bytes=_MAX_ANSWER_BYTES,

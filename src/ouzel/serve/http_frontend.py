@@ -111,6 +111,8 @@ class HttpFrontend:
             prompts=prompts,
             containers=containers,
             max_file_bytes=options.store.max_file_bytes,
+            embedding_model=options.hosted_tools.embedding_model,
+            media=options.media,
         )
         puller = ChildPuller(options.model, host.list_directories)
         self._changes = ModelChanges(catalogue, host, puller)

@@ -24,6 +24,8 @@ from ouzel.store.records import (
     StoredConversation,
     StoredResponse,
 )
+from ouzel.store.uploads.base import UploadStore
+from ouzel.store.vector_stores.base import VectorStores
 
 
 class Store(Protocol):
@@ -40,8 +42,18 @@ class Store(Protocol):
         ...
 
     @property
+    def uploads(self) -> UploadStore:
+        """Returns the uploads in parts."""
+        ...
+
+    @property
     def chats(self) -> ChatStore:
         """Returns the stored chat completions."""
+        ...
+
+    @property
+    def vector_stores(self) -> VectorStores:
+        """Returns the stored vector stores."""
         ...
 
     async def close(self) -> None:

@@ -57,6 +57,37 @@ class FileNotFound(InvalidRequest):
         self.file_id = file_id
 
 
+class NamedFileNotFound(FileNotFound):
+    """A message names a file that is not stored for this API key."""
+
+    def __init__(self, file_id: str, path: str) -> None:
+        InvalidRequest.__init__(
+            self,
+            f"must be the id of a file of yours. No such File object: {_shortened(file_id)}",
+            field=path,
+        )
+        self.file_id = file_id
+
+
+class UploadNotFound(InvalidRequest):
+    """No such upload is stored for this API key."""
+
+    status = 404
+
+    def __init__(self, upload_id: str) -> None:
+        super().__init__(f"No such Upload object: {_shortened(upload_id)}", param="upload_id")
+
+
+class UploadEnded(InvalidRequest):
+    """The upload takes no more parts."""
+
+    def __init__(self, upload_id: str, status: str) -> None:
+        super().__init__(
+            f"The upload '{_shortened(upload_id)}' must be pending: its status is {status}.",
+            param="upload_id",
+        )
+
+
 class FilesFull(InvalidRequest):
     """All files together have reached their limit."""
 
@@ -67,6 +98,60 @@ class FilesFull(InvalidRequest):
             f"the files of this server would have more than {max_bytes} bytes (files_max_gib): "
             "delete some first",
             param="file",
+        )
+
+
+class VectorStoreNotFound(InvalidRequest):
+    """No such vector store is stored for this API key."""
+
+    status = 404
+
+    def __init__(self, store_id: str, *, param: str | None = "vector_store_id") -> None:
+        super().__init__(f"Vector store with id '{_shortened(store_id)}' not found.", param=param)
+        self.store_id = store_id
+
+
+class VectorStoreExpired(InvalidRequest):
+    """The vector store has expired, and its files are gone."""
+
+    code = "vector_store_expired"
+
+    def __init__(self, store_id: str, *, param: str | None = "vector_store_id") -> None:
+        super().__init__(
+            f"Vector store with id '{_shortened(store_id)}' has expired: nobody used it for the "
+            "days of expires_after.",
+            param=param,
+        )
+
+
+class VectorStoreFull(InvalidRequest):
+    """The vector store would have too many files."""
+
+    def __init__(self, max_files: int, num_files: int) -> None:
+        super().__init__(
+            f"a vector store must have <= {max_files} files, this one would have {num_files}"
+        )
+
+
+class VectorFileNotFound(InvalidRequest):
+    """The vector store has no such file."""
+
+    status = 404
+
+    def __init__(self, file_id: str, *, param: str | None = "file_id") -> None:
+        super().__init__(
+            f"No file found with id '{_shortened(file_id)}' in vector store.", param=param
+        )
+
+
+class FileBatchNotFound(InvalidRequest):
+    """The vector store has no such batch of files."""
+
+    status = 404
+
+    def __init__(self, batch_id: str) -> None:
+        super().__init__(
+            f"File batch with id '{_shortened(batch_id)}' not found.", param="batch_id"
         )
 
 

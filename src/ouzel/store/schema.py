@@ -17,6 +17,8 @@ from ouzel.store.tables import (
     metadata,
     schema_version,
 )
+from ouzel.store.uploads import tables as _uploads  # noqa: F401  completes `metadata`
+from ouzel.store.vector_stores import word_index as _word_index  # noqa: F401
 
 _ADVISORY_LOCK = 0x6F757A656C  # "ouzel"
 

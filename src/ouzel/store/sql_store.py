@@ -30,6 +30,8 @@ from ouzel.store.records import (
     StoredResponse,
 )
 from ouzel.store.schema import prepare_schema
+from ouzel.store.uploads.sql_uploads import SqlUploads
+from ouzel.store.vector_stores.sql_vector_stores import SqlVectorStores
 
 _MAX_TOUCH_S = 60.0  # the precision of "last used"
 _MAX_TOUCHED = 500  # ids per transaction
@@ -91,8 +93,12 @@ class SqlStore:
         self._used: set[str] = set()  # responses, conversations, chats read since the last beat
         self.chats = SqlChats(database, self._used.add)
         self.files = SqlFiles(database, max_file_bytes)
+        self.uploads = SqlUploads(database, self.files)
         self._clock_jumps = ClockJumps(lease_s)
         self.batches = SqlBatchStore(
+            database, server_id=self.server_id, lease_s=lease_s, may_take=self._may_take
+        )
+        self.vector_stores = SqlVectorStores(
             database, server_id=self.server_id, lease_s=lease_s, may_take=self._may_take
         )
         self._renewed_s = -lease_s  # time of the last renewal, of the monotonic clock
@@ -198,7 +204,8 @@ class SqlStore:
         ):
             num_deleted += some
             await self.beat()
-        num_deleted += await self.files.sweep()
+        await self.uploads.sweep()
+        num_deleted += await self.files.sweep() + await self.vector_stores.sweep()
         await self.beat()
         while await self._database.give_space_back():
             await self.beat()

@@ -34,6 +34,10 @@ class Usage(msgspec.Struct):
     def cached_tokens(self) -> int:
         return (self.prompt_tokens_details and self.prompt_tokens_details.cached_tokens) or 0
 
+    @classmethod
+    def count_tokens(cls, prompt: int, completion: int, cached: int) -> "Usage":
+        return cls(prompt, completion, _PromptDetails(cached))
+
 
 _decode_call = msgspec.json.Decoder(_Call).decode
 
@@ -53,11 +57,31 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """A call of an MCP tool, which the server runs after the user has allowed it."""
+
+    id: str
+    server_label: str
+    tool: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNote:
+    """News of a tool that the server runs: a call with its arguments, or else a result."""
+
+    name: str
+    arguments: str | None = None
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
-    """The text that a chunk adds to the answer."""
+    """The text that a chunk adds to the answer, and the news of tools before the text."""
 
     reasoning: str = ""
     content: str = ""
+    notes: tuple[ToolNote, ...] = ()
 
 
 @dataclass(slots=True)
@@ -67,6 +91,7 @@ class Answer:
     content: str = ""
     reasoning: str = ""
     tool_calls: list[ToolCall] = field(default_factory=list)
+    approval_requests: list[ApprovalRequest] = field(default_factory=list)
     finish_reason: str | None = None
     usage: Usage | None = None
     usage_json: msgspec.Raw | None = None  # the usage with all fields of the server
@@ -100,6 +125,25 @@ class Answer:
                 f"the server sent an unreadable chunk of a chat completion: {error}"
             ) from error
 
+    def is_last(self, event: bytes) -> bool:
+        """Tells whether no event follows; the stream of a chat completion has its own end."""
+        return False
+
+    @property
+    def is_empty(self) -> bool:
+        """Tells whether nothing of a stopped answer is worth keeping."""
+        return not self.content
+
+    @property
+    def approved_ids(self) -> set[str]:
+        """Returns the ids of the approval requests whose calls have begun."""
+        return set()
+
+    def tick(self) -> None:
+        """Notes the time of the first text or call."""
+        if self.first_s is None:
+            self.first_s = time.perf_counter()
+
     def end(self) -> None:
         self.end_s = time.perf_counter()
 
@@ -120,8 +164,8 @@ class Answer:
         self.reasoning += reasoning
         for part in delta.tool_calls or ():
             self._add_to_call(_decode_call(part))
-        if self.first_s is None and (reasoning or content or delta.tool_calls):
-            self.first_s = time.perf_counter()
+        if reasoning or content or delta.tool_calls:
+            self.tick()
         return Piece(reasoning, content)
 
     def _count(self, usage: msgspec.Raw) -> None:

@@ -7,6 +7,7 @@ from ouzel.terminal_chat.answer import Answer, Piece
 from ouzel.terminal_chat.markdown.flow import Flow
 from ouzel.terminal_chat.markdown.markdown_stream import MarkdownStream
 from ouzel.terminal_chat.markdown.plain_stream import PlainStream
+from ouzel.terminal_chat.terminal import Terminal
 
 _WAITING = "…"
 _ERASE_LINE = "\r\x1b[K"
@@ -21,17 +22,32 @@ class AnswerView:
 
     def __init__(self, console: Console, *, is_markdown: bool) -> None:
         self._console = console
-        self._flow = Flow(console)
-        self._reasoning = PlainStream(self._flow, "dim")
-        self._content = (
-            MarkdownStream(console, self._flow) if is_markdown else PlainStream(self._flow)
-        )
-        self._has_reasoning = False
-        self._has_content = False
+        self._terminal = Terminal(console)
+        self._is_markdown = is_markdown
+        self._begin()
         self._is_waiting = console.is_terminal and not console.is_dumb_terminal
         self._wait(_WAITING)
 
+    def _begin(self) -> None:
+        """Begins a text: the whole answer, or the text that follows the call of a tool."""
+        self._flow = Flow(self._console)
+        self._reasoning = PlainStream(self._flow, "dim")
+        self._content = (
+            MarkdownStream(self._console, self._flow)
+            if self._is_markdown
+            else PlainStream(self._flow)
+        )
+        self._has_reasoning = False
+        self._has_content = False
+
     def show(self, piece: Piece) -> None:
+        for note in piece.notes:
+            self._end_text()
+            self._begin()
+            if note.arguments is None:
+                self._terminal.show_result(note.result)
+            else:
+                self._terminal.show_call(note.name, note.arguments)
         reasoning, content = harmless(piece.reasoning), harmless(piece.content)
         if not self._has_reasoning:
             reasoning = reasoning.lstrip("\n")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ouzel.client.base import ApiFailure
-from ouzel.terminal_chat.answer import Answer, ToolCall
+from ouzel.terminal_chat.answer import Answer, ApprovalRequest, ToolCall
 from ouzel.terminal_chat.answer_view import AnswerView
 from ouzel.terminal_chat.chat_api import ChatApi
 from ouzel.terminal_chat.chat_setup import build_fields
@@ -17,6 +17,8 @@ from ouzel.terminal_chat.settings import Settings
 from ouzel.terminal_chat.terminal import Terminal
 
 _MAX_ROUNDS = 25  # limit of rounds of tool calls, because a model may call tools for ever
+_QUESTION = "Run it? [y]es, [n]o, [a]lways: "
+_YES, _ALWAYS = ("y", "yes"), ("a", "always")
 _REFUSED = "error: the user did not allow this call"
 _STOPPED = "error: the user stopped this call"
 _PROBE = ({"role": "user", "content": "."},)
@@ -94,11 +96,16 @@ class Chat:
         """Requests answers and runs their calls until an answer has no calls. Raises ApiFailure."""
         for _ in range(_MAX_ROUNDS):
             answer = self._ask()
-            if answer.is_stopped and not answer.content:
-                self._take_back()
-                return
+            if answer.is_stopped:
+                self.conversation.withdraw_approvals(answer.approved_ids)
+                if answer.is_empty:
+                    self._take_back()
+                    return
             self.conversation.add_answer(answer)
-            if answer.is_stopped or not answer.tool_calls or not self._run_calls(answer.tool_calls):
+            if answer.is_stopped or not (answer.tool_calls or answer.approval_requests):
+                return
+            self._ask_for_approvals(answer.approval_requests)
+            if not self._run_calls(answer.tool_calls):
                 return
         self.terminal.complain(f"stopped after {_MAX_ROUNDS} rounds of tool calls")
 
@@ -124,6 +131,21 @@ class Chat:
         self.answers.append(stream.answer)
         return stream.answer
 
+    def _ask_for_approvals(self, requests: Sequence[ApprovalRequest]) -> None:
+        """Asks whether the server may run the calls of MCP tools, which wait for it."""
+        approvals: dict[str, bool] = {}
+        allowed: set[tuple[str, str]] = set()  # "always" counts for later calls of this answer too
+        for request in requests:
+            tool = (request.server_label, request.tool)
+            self.terminal.show_call(".".join(tool), request.arguments, is_whole=True)
+            reply = "" if tool in allowed else self.terminal.ask(_QUESTION)
+            if reply in _ALWAYS:
+                allowed.add(tool)
+                self.api.mcp_servers.allow(*tool)
+            approvals[request.id] = tool in allowed or reply in _YES
+        if approvals:
+            self.conversation.add_approvals(approvals)
+
     def _run_calls(self, calls: Sequence[ToolCall]) -> bool:
         """Runs the calls; returns False after an interruption.
 
@@ -137,12 +159,13 @@ class Chat:
         return not is_interrupted
 
     def _run_call(self, call: ToolCall) -> str:
-        self.terminal.show_call(call.name, call.arguments)
-        if call.name in self.tools and call.name not in self.allowed_tools:
-            reply = self.terminal.ask("Run it? [y]es, [n]o, [a]lways: ")
-            if reply in ("a", "always"):
+        is_open = call.name in self.tools and call.name not in self.allowed_tools
+        self.terminal.show_call(call.name, call.arguments, is_whole=is_open)
+        if is_open:
+            reply = self.terminal.ask(_QUESTION)
+            if reply in _ALWAYS:
                 self.allowed_tools.add(call.name)
-            elif reply not in ("y", "yes"):
+            elif reply not in _YES:
                 return _REFUSED
         try:
             with self.terminal.lent():

@@ -4,9 +4,11 @@ import argparse
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.terminal.one_line_parser import OneLineParser
+from ouzel.terminal_chat.mcp_servers import McpServers, read_mcp_servers
 
 _USAGE = "ouzel chat [MODEL | --url URL] [OPTIONS]"
 _DESCRIPTION = """\
@@ -28,6 +30,8 @@ class ChatFlags:
     system: str
     image: tuple[str, ...]
     tools: str
+    mcp: tuple[str, ...]
+    mcp_approval: Literal["always", "never"]
     set: tuple[str, ...]
     url: str
     api_key: str
@@ -64,6 +68,7 @@ def split_flags(
         raise InvalidOption(f"the arguments must be UTF-8, given {broken[0]!r}")
     namespace, rest = parser.parse_known_args(arguments)
     namespace.image = tuple(namespace.image)
+    namespace.mcp = tuple(namespace.mcp)
     namespace.set = tuple(namespace.set)
     return ChatFlags(**vars(namespace), command=command), rest
 
@@ -71,6 +76,16 @@ def split_flags(
 def _is_text(argument: str) -> bool:
     """Tells whether an argument was valid UTF-8; Python turns other bytes into lone surrogates."""
     return not any("\ud800" <= char <= "\udfff" for char in argument)
+
+
+def choose_mcp_servers(flags: ChatFlags) -> McpServers:
+    """Reads the MCP servers. Raises InvalidOption.
+
+    A model in this process gets their URLs as options, and a server gets them in each request.
+    """
+    return read_mcp_servers(
+        flags.mcp, asks=flags.mcp_approval == "always", sends_urls=bool(flags.url)
+    )
 
 
 def api_key(flags: ChatFlags) -> str:
@@ -127,6 +142,20 @@ def _add_chat_options(parser: OneLineParser) -> None:
     )
     parser.add_argument(
         "--tools", metavar="FILE.py", default="", help="functions that the model may call"
+    )
+    parser.add_argument(
+        "--mcp",
+        metavar="URL",
+        default=[],
+        action="append",
+        help="an MCP server whose tools the model may call, or its label in mcp_servers; "
+        "repeatable",
+    )
+    parser.add_argument(
+        "--mcp-approval",
+        choices=("always", "never"),
+        default="always",
+        help="whether you are asked before a call of an MCP tool (default: always)",
     )
     parser.add_argument(
         "--set",

@@ -33,6 +33,8 @@ def run_interactive(flags: ChatFlags, api: ChatApi, typist: Typist) -> None:
     if why_not:
         chat.terminal.complain(why_not)
     chat.terminal.say(f"{chat.model}; /help lists the commands")
+    if labels := api.mcp_servers.labels:
+        chat.terminal.say(f"MCP servers: {', '.join(labels)}")
     converse(chat, editor)
 
 

@@ -11,13 +11,15 @@ from ouzel.client.base import ApiClient
 from ouzel.errors import OuzelError
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.serve.in_process_app import in_process_app, read_own_model
+from ouzel.serve.named_mcp_servers import add_mcp_servers
 from ouzel.terminal.harmless import harmless_line
 from ouzel.terminal_chat.chat_api import ChatApi
 from ouzel.terminal_chat.chat_setup import build_fields, read_setup
 from ouzel.terminal_chat.conversation import Conversation
-from ouzel.terminal_chat.flags import ChatFlags, api_key, own_flags
+from ouzel.terminal_chat.flags import ChatFlags, api_key, choose_mcp_servers, own_flags
 from ouzel.terminal_chat.keyboard import Typist
 from ouzel.terminal_chat.loop_thread import LoopThread
+from ouzel.terminal_chat.mcp_servers import McpServers
 from ouzel.terminal_chat.single_answer import Form, print_answer
 
 
@@ -27,20 +29,21 @@ def run_session(flags: ChatFlags, rest: Sequence[str], typist: Typist | None) ->
     Raises OuzelError, and KeyboardInterrupt if Ctrl-C ends the run.
     """
     text = _text(flags)
+    servers = choose_mcp_servers(flags)
     if text is not None:
-        with LoopThread() as loop, _client(flags, rest, loop) as client:
-            _print_one(flags, ChatApi(client, loop), text)
+        with LoopThread() as loop, _client(flags, rest, loop, servers) as client:
+            _print_one(flags, ChatApi(client, loop, servers), text)
         return
     assert typist is not None, "without a terminal there is a text"
     with _explained_imports():
         from ouzel.terminal_chat.terminal import make_terminal  # noqa: PLC0415  see the rules above
     say = make_terminal().say
-    with LoopThread() as loop, _client(flags, rest, loop, say) as client:
+    with LoopThread() as loop, _client(flags, rest, loop, servers, say) as client:
         # These imports take a third of a second; the user knows of the loading model meanwhile.
         with _explained_imports():
             from ouzel.terminal_chat.interactive import run_interactive  # noqa: PLC0415
 
-        run_interactive(flags, ChatApi(client, loop), typist)
+        run_interactive(flags, ChatApi(client, loop, servers), typist)
 
 
 def _print_one(flags: ChatFlags, api: ChatApi, text: str) -> None:
@@ -83,6 +86,11 @@ def _text(flags: ChatFlags) -> str | None:
             "--tools: needs a conversation, in which the user allows each call; cannot be used "
             "with -p or with text on standard input"
         )
+    elif flags.mcp and flags.mcp_approval != "never":
+        raise InvalidOption(
+            "--mcp: needs a conversation, in which the user allows each call, or --mcp-approval "
+            "never"
+        )
     return text
 
 
@@ -100,6 +108,7 @@ def _client(
     flags: ChatFlags,
     rest: Sequence[str],
     loop: LoopThread,
+    servers: McpServers,
     say: Callable[[str], None] = lambda text: None,
 ) -> Generator[ApiClient, None, None]:
     """Opens the client of a server, or loads a model in this process.
@@ -116,6 +125,7 @@ def _client(
             loop.run(client.close())
         return
     options, model = read_own_model(rest, command=flags.command, other_flags=own_flags())
+    options = add_mcp_servers(options, servers.urls, servers.names)
     origin = f" from {model.local.origin}" if model.local.origin else ""
     say(f"loading {harmless_line(model.local.name + origin)} …")
     with loop.entered(in_process_app(options, model)) as own:

@@ -11,6 +11,7 @@ from ouzel.client.base import ApiFailure
 from ouzel.terminal.harmless import harmless, harmless_json
 from ouzel.terminal_chat.answer import Answer
 from ouzel.terminal_chat.chat_api import ChatApi
+from ouzel.terminal_chat.response_answer import ResponseAnswer
 
 if TYPE_CHECKING:
     from ouzel.terminal_chat.answer_view import AnswerView
@@ -67,15 +68,16 @@ def _check_json(answer: Answer) -> None:
 
 
 def _object(answer: Answer) -> bytes:
-    return msgspec.json.encode(
-        {
-            "content": answer.content or None,
-            "reasoning": answer.reasoning or None,
-            "tool_calls": [call.on_the_wire() for call in answer.tool_calls],
-            "usage": answer.usage_json,
-            "finish_reason": answer.finish_reason,
-        }
-    )
+    shown: dict[str, object] = {
+        "content": answer.content or None,
+        "reasoning": answer.reasoning or None,
+        "tool_calls": [call.on_the_wire() for call in answer.tool_calls],
+        "usage": answer.usage_json,
+        "finish_reason": answer.finish_reason,
+    }
+    if isinstance(answer, ResponseAnswer):
+        shown["items"] = answer.items
+    return msgspec.json.encode(shown)
 
 
 def _draw(api: ChatApi, body: Mapping[str, object], view: "AnswerView") -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ouzel.terminal_chat.line_editor import LineEditor
 
 _MAX_RESULT = 500  # shown characters of a tool's result
+_MAX_ARGUMENTS = 300  # shown characters of the arguments of a call that needs no approval
 
 
 class Terminal:
@@ -53,18 +54,21 @@ class Terminal:
             table.add_row(Text(left), Text(right, "dim"))
         self.console.print(table)
 
-    def show_call(self, name: str, arguments: str) -> None:
-        self.console.print(Text(f"⚙ {harmless_line(name)}({harmless_line(arguments)})", "cyan"))
+    def show_call(self, name: str, arguments: str, *, is_whole: bool = False) -> None:
+        """Shows a call; a user who must allow the call reads all of the arguments."""
+        text = arguments if is_whole else _shorten(arguments, _MAX_ARGUMENTS)
+        self.console.print(Text(f"⚙ {harmless_line(name)}({harmless_line(text)})", "cyan"))
 
     def show_result(self, result: str) -> None:
         """Shows the beginning of a tool's result; the model gets the whole result."""
-        text = result
-        if len(result) > _MAX_RESULT:
-            text = f"{result[:_MAX_RESULT]}… ({len(result)} characters)"
-        self._print(text, "dim")
+        self._print(_shorten(result, _MAX_RESULT), "dim")
 
     def _print(self, text: str, style: str) -> None:
         self.console.print(Text(harmless(text), style))
+
+
+def _shorten(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
 def make_terminal(editor: "LineEditor | None" = None, keyboard: Keyboard | None = None) -> Terminal:

@@ -38,19 +38,27 @@ class Chat:
 
 
 def decode_chat(
-    fields: JsonObject, model: ServedModel, limits: LimitsConfig
+    fields: JsonObject,
+    model: ServedModel,
+    limits: LimitsConfig,
+    hosted: HostedOffer = NO_HOSTED_TOOLS,
 ) -> tuple[ChatCompletionRequest, Chat]:
     """Decodes and reads the parsed body of /chat/completions."""
     request = decode_object(fields, ChatCompletionRequest)
-    return request, read_chat(request, model, limits)
+    return request, read_chat(request, model, limits, hosted)
 
 
-def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: LimitsConfig) -> Chat:
-    """Reads the body of /chat/completions.
+def read_chat(
+    request: ChatCompletionRequest,
+    model: ServedModel,
+    limits: LimitsConfig,
+    hosted: HostedOffer = NO_HOSTED_TOOLS,
+) -> Chat:
+    """Reads the body of /chat/completions; `hosted` are the tools that this server runs.
 
     Raises InvalidRequest if fields contradict each other or exceed the limits of this server.
     """
-    chat = read_shared_chat(request, request, request, model, limits)
+    chat = read_shared_chat(request, request, request, model, limits, hosted=hosted)
     check_completion(request)
     num_logprobs = read_num_alternatives(request.top_logprobs, model, limits, param="top_logprobs")
     for name, value in (

@@ -229,9 +229,11 @@ def test_a_budget_beyond_the_context_is_the_context() -> None:
     thinks = OutputFormat(reasoning=THINKING_ONLY)
     thinking = {"type": "enabled", "budget_tokens": 10**30}
     with running_server(output_format=thinks) as server:
-        [request], _ = Messages(server.model, LimitsConfig(), HeldConversations(), None).prepare(
+        prepared = Messages(server.model, LimitsConfig(), HeldConversations(), None).prepare(
             build_request("Hi", max_tokens=10**31, thinking=thinking), 0.0
         )
+    assert isinstance(prepared, tuple)
+    [request], _ = prepared
     assert request.reasoning_budget is not None and request.reasoning_budget.max_tokens == 4096
 
 

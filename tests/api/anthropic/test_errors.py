@@ -40,7 +40,7 @@ def build_message(role: str, *blocks: object) -> Json:
             "messages[0].content[0].tool_use_id must be",
         ),
         (
-            build_message("assistant", {"type": "server_tool_use", "id": "x"}),
+            build_message("assistant", {"type": "web_fetch_tool_result", "id": "x"}),
             "messages[0].content[0].type must be the type of a te",
         ),
         (
@@ -110,7 +110,7 @@ def build_message(role: str, *blocks: object) -> Json:
             {"context_management": {"edits": [{"type": "compact_20260112"}]}},
             "context_management.edits[0].type must be",
         ),
-        ({"mcp_servers": [{"type": "url"}]}, "mcp_servers must be empty"),
+        ({"mcp_servers": [{"type": "url"}]}, "mcp_servers[0].name is required"),
         ({"container": "x"}, 'container is not supported here, given "x"'),
         ({"n": 2}, "n is not supported here, given 2"),
         ({"n": 0}, "n is not supported here, given 0"),

@@ -126,12 +126,11 @@ FAULTS: dict[str, tuple[Json, str]] = {
     "no URL": (from_url("ftp://example.org/a.png"), "source.url must be a data URL"),
     "a file": (
         {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-        'source.type must be "base64" or "url", given "file": messages cannot name uploaded files',
+        "source.file_id must not be given: this server stores no files, given 'file_1'",
     ),
     "a document's file": (
         {"type": "document", "source": {"type": "file", "file_id": "file_1"}},
-        'source.type must be "text", "content", "base64" or "url", given "file": '
-        "messages cannot name uploaded files",
+        "source.file_id must not be given: this server stores no files, given 'file_1'",
     ),
     "no PDF": (
         {

@@ -71,6 +71,60 @@ def test_a_file_comes_back_as_it_was_sent(client: openai.OpenAI, num_bytes: int)
         client.files.retrieve(sent.id)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "first", "end"),
+    [
+        ("bytes=0-0", 0, 1),
+        ("bytes=1048570-1048590", 1048570, 1048591),
+        ("bytes=2500000-", 2500000, None),
+        ("bytes=-5", -5, None),
+        ("bytes=10-999999999", 10, None),
+    ],
+)
+@pytest.mark.parametrize("part_size", [None, 700_001])
+def test_a_range_of_a_file_is_sent(
+    *,
+    client: openai.OpenAI,
+    http: httpx.Client,
+    wanted: str,
+    first: int,
+    end: int | None,
+    part_size: int | None,
+) -> None:
+    data = bytes(n % 251 for n in range(2_600_000))
+    if part_size is None:
+        file_id = client.files.create(file=data, purpose="user_data").id
+    else:
+        sent = client.uploads.upload_file_chunked(
+            file=data,
+            filename="a",
+            bytes=len(data),
+            mime_type="a/b",
+            purpose="user_data",
+            part_size=part_size,
+        )
+        assert sent.file is not None
+        file_id = sent.file.id
+    answer = http.get(f"/v1/files/{file_id}/content", headers={"range": wanted})
+    at, until = first % len(data), len(data) if end is None else end
+    assert answer.status_code == 206
+    assert answer.content == data[at:until]
+    assert answer.headers["content-range"] == f"bytes {at}-{until - 1}/{len(data)}"
+    client.files.delete(file_id)
+
+
+def test_a_range_behind_the_end_is_refused_and_others_are_ignored(
+    client: openai.OpenAI, http: httpx.Client
+) -> None:
+    sent = client.files.create(file=b"abc", purpose="user_data")
+    path = f"/v1/files/{sent.id}/content"
+    assert http.get(path, headers={"range": "bytes=3-"}).status_code == 416
+    for wanted in ("lines=1-2", "bytes=0-0,2-2", "bytes=2-1", "bytes=-", "x"):
+        answer = http.get(path, headers={"range": wanted})
+        assert (answer.status_code, answer.content) == (200, b"abc")
+    client.files.delete(sent.id)
+
+
 def test_files_are_listed_newest_first(client: openai.OpenAI) -> None:
     made = [client.files.create(file=b"x", purpose="batch").id for _ in range(3)]
     assert [file.id for file in client.files.list(purpose="batch", limit=2)] == made[::-1]

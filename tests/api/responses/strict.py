@@ -10,6 +10,7 @@ import httpx
 import openai.types.responses as openai_types
 import pydantic
 from openai import BaseModel
+from openai.types import VectorStore
 from openai.types.conversations import Conversation, ConversationItem, ConversationItemList
 from openai.types.responses import Response, ResponseStreamEvent, web_search_tool
 
@@ -29,6 +30,8 @@ _BEYOND_THE_TYPES: dict[type[pydantic.BaseModel], set[str]] = {
     openai_types.ResponseCustomToolCall: {"status"},
     openai_types.ResponseFunctionWebSearch: {"output", "sources"},
     web_search_tool.Filters: {"blocked_domains"},  # OpenAI's guide has them
+    openai_types.ResponseFileSearchToolCall: {"output", "sources"},
+    VectorStore: {"description"},  # the examples of OpenAI's reference have it
     openai_types.ResponseCodeInterpreterToolCall: {"output", "sources"},
     openai_types.ResponseFunctionShellToolCall: {"output", "sources"},
 }

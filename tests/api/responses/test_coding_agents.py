@@ -117,7 +117,7 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
     "a search that the server would make": (
         request(tools=[{"type": "web_search"}]),
         "tools[0].type",
-        'must be one of "function", "custom", "namespace", given "web_search"',
+        'must be one of "function", "custom", "namespace", "file_search", given "web_search"',
     ),
     "an image that a tool shows": (
         request(call("call_1"), output("call_1", [{"type": "input_image", "image_url": "data:,"}])),

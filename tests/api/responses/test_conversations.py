@@ -112,6 +112,18 @@ def test_an_item_may_refer_to_a_stored_item(thinker_http: httpx.Client) -> None:
     assert copy["content"] == kept["content"] and copy["id"] != kept["id"]
 
 
+def test_citations_in_an_answer_are_stored_and_others_left_out(thinker_http: httpx.Client) -> None:
+    cited = {"type": "url_citation", "start_index": 2, "end_index": 5, "title": "O", "url": "u"}
+    for annotations, stored in (([cited], [cited]), ([{"type": "x"}], []), ("x", []), (None, [])):
+        part = {"type": "output_text", "text": "a 【1】", "annotations": annotations}
+        conversation_id = create_conversation(thinker_http, items=[message("assistant", [part])])
+        [item] = list_items(thinker_http, conversation_id)
+        strict_item(json.dumps(item))
+        content = item["content"]
+        assert isinstance(content, list)
+        assert content[0]["annotations"] == stored
+
+
 def test_unknown_fields_of_an_item_are_not_stored(thinker_http: httpx.Client) -> None:
     part = {"type": "output_text", "text": "Hi", "annotations": [{"type": "x"}], "more": 1}
     conversation_id = create_conversation(

@@ -250,9 +250,9 @@ FAULTS: dict[str, tuple[Json, str, str]] = {
         "a URL, a data URL, base64 or a path, given nothing",
     ),
     "a file": (
-        {"type": "input_image", "file_id": "file-1"},
+        {"type": "input_image", "file_id": 1},
         ".file_id",
-        'messages cannot name uploaded files, given "file-1"',
+        "must be the id of a file, given 1",
     ),
     "a URL": (
         image_part(1, 1) | {"image_url": "https://example.org/a.png"},

@@ -31,6 +31,7 @@ def test_tools_of_unknown_types_are_left_out_where_there_are_others(
 
 
 SEARCH_WARNING = 'tools[1] ("web_search") was left out: this server runs no such tool'
+CHAT_WARNING = f"{SEARCH_WARNING} (the operator turns it on with --chat-tools requested)"
 
 
 def test_a_response_warns_of_tools_that_were_left_out(thinker_http: httpx.Client) -> None:
@@ -57,13 +58,13 @@ def test_a_chat_warns_of_tools_that_were_left_out(thinker_http: httpx.Client) ->
         "tools": [look, SEARCH],
     }
     answer = thinker_http.post("/v1/chat/completions", json=asked)
-    assert answer.headers["x-ouzel-warnings"] == SEARCH_WARNING and answer.json()["warnings"] == [
-        SEARCH_WARNING
+    assert answer.headers["x-ouzel-warnings"] == CHAT_WARNING and answer.json()["warnings"] == [
+        CHAT_WARNING
     ]
     stream = thinker_http.post("/v1/chat/completions", json=asked | {"stream": True})
-    assert stream.headers["x-ouzel-warnings"] == SEARCH_WARNING
+    assert stream.headers["x-ouzel-warnings"] == CHAT_WARNING
     first, *others = read_events(stream)
-    assert json.loads(first)["warnings"] == [SEARCH_WARNING] and not any(
+    assert json.loads(first)["warnings"] == [CHAT_WARNING] and not any(
         "warnings" in chunk for chunk in others
     )
     plain = thinker_http.post("/v1/chat/completions", json=asked | {"tools": [look]})

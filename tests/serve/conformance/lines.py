@@ -172,10 +172,7 @@ LINES = (
     Line(
         "OpenAI's hosted tool `file_search`",
         "E",
-        not_here=(
-            "OVMS has functions alone, too: these tools are left out, or a 400 with "
-            "`--unknown-tools refuse`"
-        ),
+        test="tests/api/responses/test_file_search.py",
     ),
     Line(
         "LMI's custom handlers (`model.py`)",

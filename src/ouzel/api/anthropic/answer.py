@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from ouzel.api.anthropic.block_writer import BlockWriter, fold_blocks
 from ouzel.api.anthropic.context_management import AppliedEdits
+from ouzel.api.anthropic.hosted_writing import HostedWriting
 from ouzel.api.anthropic.message_object import (
     AnsweredBlock,
     BlockEvent,
@@ -20,13 +21,15 @@ from ouzel.api.anthropic.message_object import (
     MessageUsage,
     OutputTokensDetails,
     Ping,
+    ServerToolUsage,
     StopReason,
     StreamEvent,
 )
 from ouzel.api.anthropic.named_events import NAMED_EVENTS
 from ouzel.api.anthropic.request import MessagesRequest, ThinkingAdaptive, ThinkingEnabled
 from ouzel.api.http.framing import Framing
-from ouzel.generation import Event, Finished, Output, PromptScored, ServedModel, Usage
+from ouzel.generation import Finished, Output, PromptScored, ServedModel, Usage
+from ouzel.hosted_chats.events import CallEnded, Paused, TurnEvent
 from ouzel.types.step_output import FinishReason
 
 
@@ -40,9 +43,12 @@ class MessageAnswer:
         model: ServedModel,
         edits: AppliedEdits | None,
         on_end: Callable[[Sequence[AnsweredBlock]], None] | None,
+        *,
+        hosted: HostedWriting | None = None,
     ) -> None:
         """Takes the context `edits` of the prompt, or None if the request manages no context.
 
+        `hosted` writes the calls that this server runs; None if it runs none.
         `on_end` takes the blocks of a complete message, before the client sees its end.
         """
         self.is_stream = bool(body.stream)
@@ -55,11 +61,13 @@ class MessageAnswer:
         self._context_management = UNSET if edits is None else edits
         self._on_end = on_end
         self._streamed: list[BlockEvent] = []  # block events so far, if `on_end` is set
-        self._writer = BlockWriter(shows_thinking=not _omits_thinking(body))
+        self._writer = BlockWriter(shows_thinking=not _omits_thinking(body), hosted=hosted)
+        self._hosted = hosted
+        self._is_paused = False
         self._is_started = False
         self._finished: Finished | None = None
 
-    def chunks(self, events: Sequence[Event], usage: Usage) -> list[StreamEvent]:
+    def chunks(self, events: Sequence[TurnEvent], usage: Usage) -> list[StreamEvent]:
         written: list[StreamEvent] = []
         if not self._is_started:
             self._is_started = True
@@ -76,28 +84,34 @@ class MessageAnswer:
             cache_read_input_tokens=usage.cached_tokens,
             output_tokens=usage.completion_tokens,
             output_tokens_details=OutputTokensDetails(usage.reasoning_tokens),
+            server_tool_use=self._tool_usage(),
         )
         end = MessageEnd(stop_reason, stop_sequence)
         if self._on_end is not None:
             self._on_end(fold_blocks(self._streamed))
         return [MessageDelta(end, delta_usage, self._context_management), MessageStop()]
 
-    def whole(self, events: Sequence[Event], usage: Usage) -> MessageObject:
+    def whole(self, events: Sequence[TurnEvent], usage: Usage) -> MessageObject:
         written = [block_event for event in events for block_event in self._write_events(event)]
         message = self._message(fold_blocks(written), usage)
         message.stop_reason, message.stop_sequence = self._stop(usage)
+        message.usage.server_tool_use = self._tool_usage()
         message.context_management = self._context_management
         if self._on_end is not None:
             self._on_end(message.content)
         return message
 
-    def _write_events(self, event: Event) -> Iterator[BlockEvent]:
+    def _write_events(self, event: TurnEvent) -> Iterator[BlockEvent]:
         match event:
             case PromptScored():
                 return  # the endpoint has no field that asks for it
             case Output(deltas=deltas):
                 for delta in deltas:
                     yield from self._writer.write(delta)
+            case CallEnded():
+                yield from self._writer.write_result(event)
+            case Paused():
+                self._is_paused = True
             case Finished():
                 self._finished = event
                 yield from self._writer.finish()
@@ -120,10 +134,20 @@ class MessageAnswer:
             ),
         )
 
+    def _tool_usage(self) -> ServerToolUsage | UnsetType:
+        num_searches = 0 if self._hosted is None else self._hosted.num_searches
+        return ServerToolUsage(num_searches) if num_searches else UNSET
+
     def _stop(self, usage: Usage) -> tuple[StopReason, str | None]:
         assert self._finished is not None
+        if self._is_paused:
+            return "pause_turn", None
         if self._finished.reason is FinishReason.LENGTH:
-            is_full = usage.prompt_tokens + usage.completion_tokens >= self._max_model_len
+            # The usage of several turns counts the prompt several times.
+            is_full = (
+                self._hosted is not None
+                or usage.prompt_tokens + usage.completion_tokens >= self._max_model_len
+            )
             is_cut = is_full and usage.completion_tokens < self._max_tokens
             return "model_context_window_exceeded" if is_cut else "max_tokens", None
         matched = self._finished.stop_reason

@@ -9,14 +9,18 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, assert_never
 
 import msgspec
+from msgspec import UnsetType
 
 from ouzel.api.anthropic.call_ids import show_call_id
+from ouzel.api.anthropic.hosted_blocks import AnsweredMcpUse, AnsweredServerUse
+from ouzel.api.anthropic.hosted_writing import HostedWriting
 from ouzel.api.anthropic.message_object import (
     AnsweredBlock,
     AnsweredText,
     AnsweredThinking,
     AnsweredToolUse,
     BlockEvent,
+    CitationPiece,
     ContentBlockDelta,
     ContentBlockStart,
     ContentBlockStop,
@@ -27,19 +31,23 @@ from ouzel.api.anthropic.message_object import (
     ThinkingPiece,
 )
 from ouzel.generation import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
+from ouzel.hosted_chats.events import CallEnded
 from ouzel.responses.items.packed_text import THINKING
 
 Kind = Literal["text", "thinking"]
+ResultKind = Literal["result"]
 
 
 class BlockWriter:
-    def __init__(self, *, shows_thinking: bool) -> None:
+    def __init__(self, *, shows_thinking: bool, hosted: HostedWriting | None = None) -> None:
+        """`hosted` writes the calls that this server runs; None if it runs none."""
+        self._hosted = hosted
         self.num_calls = 0
         # If false, only the signature holds the thinking.
         self._shows_thinking = shows_thinking
         self._num_blocks = 0
         # kind of the open block; for a call, its index
-        self._open: Kind | int | None = None
+        self._open: Kind | ResultKind | int | None = None
         self._thinking = ""  # thinking in the open block
         self._held: tuple[Kind, str] | None = None  # whitespace that is held back
 
@@ -56,6 +64,14 @@ class BlockWriter:
                     yield self._piece(InputPiece(arguments))
             case unreachable:
                 assert_never(unreachable)
+
+    def write_result(self, ended: CallEnded) -> Iterator[BlockEvent]:
+        """Writes the result of a call that this server has run."""
+        assert self._hosted is not None
+        self._held = None
+        yield from self._close()
+        yield self._start("result", self._hosted.end(ended))
+        yield from self._close()
 
     def finish(self) -> Iterator[BlockEvent]:
         if self._held is not None and self._num_blocks == 0:  # the answer is only whitespace
@@ -78,22 +94,31 @@ class BlockWriter:
     def _text_pieces(self, kind: Kind, text: str) -> Iterator[BlockEvent]:
         if kind == "text":
             yield self._piece(TextPiece(text))
+            if self._hosted is not None:
+                for citation in self._hosted.cite(text):
+                    yield self._piece(CitationPiece(citation))
             return
         self._thinking += text
         if self._shows_thinking:
             yield self._piece(ThinkingPiece(text))
 
     def _open_text(self, kind: Kind) -> BlockEvent:
+        if kind == "text" and self._hosted is not None:
+            self._hosted.open_text()
         return self._start(kind, AnsweredText("") if kind == "text" else AnsweredThinking("", ""))
 
     def _open_call(self, delta: ToolCallDelta) -> Iterator[BlockEvent]:
         assert delta.id is not None and delta.name is not None
         self._held = None
         yield from self._close()
+        use = None if self._hosted is None else self._hosted.begin(delta.id, delta.name)
+        if use is not None:
+            yield self._start(delta.index, use)
+            return
         self.num_calls += 1
         yield self._start(delta.index, AnsweredToolUse(show_call_id(delta.id), delta.name, {}))
 
-    def _start(self, what: Kind | int, block: AnsweredBlock) -> BlockEvent:
+    def _start(self, what: Kind | ResultKind | int, block: AnsweredBlock) -> BlockEvent:
         self._open = what
         self._num_blocks += 1
         return ContentBlockStart(self._num_blocks - 1, block)
@@ -125,7 +150,8 @@ def fold_blocks(events: Sequence[BlockEvent]) -> list[AnsweredBlock]:
             case ContentBlockDelta(delta=other):
                 _add(blocks[-1], other)
             case ContentBlockStop():
-                if isinstance(call := blocks[-1], AnsweredToolUse):
+                call = blocks[-1]
+                if isinstance(call, AnsweredToolUse | AnsweredMcpUse | AnsweredServerUse):
                     call.input = _parse_input(written)
             case unreachable:
                 assert_never(unreachable)
@@ -136,6 +162,9 @@ def _add(block: AnsweredBlock, piece: Piece) -> None:
     match block, piece:
         case AnsweredText(), TextPiece(text):
             block.text += text
+        case AnsweredText(), CitationPiece(citation):
+            cited = [] if isinstance(block.citations, UnsetType) else block.citations
+            block.citations = [*cited, citation]
         case AnsweredThinking(), ThinkingPiece(text):
             block.thinking += text
         case AnsweredThinking(), SignaturePiece(signature):

@@ -32,6 +32,10 @@ class UrlImage(msgspec.Struct, frozen=True, tag="url"):
     ]
 
 
+class UploadedFile(msgspec.Struct, frozen=True, tag="file"):
+    file_id: Annotated[str, Meta(min_length=1, description="The id of an uploaded file.")]
+
+
 class ImageTransformations(msgspec.Struct, frozen=True):
     oversized_image: Annotated[
         Literal["downsize"] | None,
@@ -41,7 +45,8 @@ class ImageTransformations(msgspec.Struct, frozen=True):
 
 class ImageBlock(msgspec.Struct, frozen=True, tag="image"):
     source: Annotated[
-        Base64Image | UrlImage, Meta(description="The image, for models that accept images.")
+        Base64Image | UrlImage | UploadedFile,
+        Meta(description="The image, for models that accept images."),
     ]
     transformations: Annotated[
         ImageTransformations | None,
@@ -75,7 +80,7 @@ class UrlPdf(msgspec.Struct, frozen=True, tag="url"):
 
 class DocumentBlock(msgspec.Struct, frozen=True, tag="document"):
     source: Annotated[
-        PlainText | TextContent | Base64Pdf | UrlPdf,
+        PlainText | TextContent | Base64Pdf | UrlPdf | UploadedFile,
         Meta(
             description="A text; or a PDF, for models that accept images: its pages become images."
         ),
@@ -139,8 +144,57 @@ class RedactedThinkingBlock(msgspec.Struct, frozen=True, tag="redacted_thinking"
     cache_control: CacheControl = None
 
 
+class McpToolUseBlock(msgspec.Struct, frozen=True, tag="mcp_tool_use"):
+    id: Annotated[str, Meta(min_length=1, description="The id from the answer.")]
+    name: Annotated[str, Meta(min_length=1, description="The name of the tool.")]
+    server_name: Annotated[str, Meta(description="The name of the MCP server.")]
+    input: Annotated[dict[str, object], Meta(description="The arguments.")]
+    cache_control: CacheControl = None
+
+
+class McpToolResultBlock(msgspec.Struct, frozen=True, tag="mcp_tool_result"):
+    tool_use_id: Annotated[str, Meta(description="The `id` of the mcp_tool_use block before it.")]
+    content: Annotated[
+        str | list[TextBlock] | None, Meta(description="The output of the tool.")
+    ] = None
+    is_error: Annotated[bool | None, Meta(description="The tool failed.")] = None
+    cache_control: CacheControl = None
+
+
+class ServerToolUseBlock(msgspec.Struct, frozen=True, tag="server_tool_use"):
+    id: Annotated[str, Meta(min_length=1, description="The id from the answer.")]
+    name: Annotated[str, Meta(min_length=1, description="web_search.")]
+    input: Annotated[dict[str, object], Meta(description="The arguments.")]
+    cache_control: CacheControl = None
+
+
+class WebSearchHit(msgspec.Struct, frozen=True, tag="web_search_result"):
+    url: str
+    title: str
+    encrypted_content: Annotated[
+        str, Meta(description="From the answer; another server's hides the text of the page.")
+    ] = ""
+    page_age: str | None = None
+
+
+class WebSearchFault(msgspec.Struct, frozen=True, tag="web_search_tool_result_error"):
+    error_code: str
+
+
+class WebSearchResultBlock(msgspec.Struct, frozen=True, tag="web_search_tool_result"):
+    tool_use_id: Annotated[
+        str, Meta(description="The `id` of the server_tool_use block before it.")
+    ]
+    content: Annotated[
+        list[WebSearchHit] | WebSearchFault, Meta(description="The pages, or the error.")
+    ]
+    cache_control: CacheControl = None
+
+
 UserBlock = TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | ToolResultBlock
-AssistantBlock = TextBlock | ToolUseBlock | ThinkingBlock | RedactedThinkingBlock
+HostedBlock = McpToolUseBlock | McpToolResultBlock | ServerToolUseBlock | WebSearchResultBlock
+OwnAssistantBlock = TextBlock | ToolUseBlock | ThinkingBlock | RedactedThinkingBlock
+AssistantBlock = OwnAssistantBlock | HostedBlock
 
 
 class ChangedTool(msgspec.Struct, frozen=True, tag="tool_reference"):

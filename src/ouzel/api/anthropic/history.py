@@ -16,12 +16,17 @@ from ouzel.api.anthropic.blocks import (
     Base64Image,
     Base64Pdf,
     DocumentBlock,
+    HostedBlock,
     ImageBlock,
+    McpToolResultBlock,
+    McpToolUseBlock,
     Message,
+    OwnAssistantBlock,
     PlainText,
     RedactedThinkingBlock,
     Role,
     SearchResultBlock,
+    ServerToolUseBlock,
     SystemBlock,
     SystemMessage,
     TextBlock,
@@ -30,17 +35,30 @@ from ouzel.api.anthropic.blocks import (
     ToolReferenceBlock,
     ToolResultBlock,
     ToolUseBlock,
+    UploadedFile,
     UrlImage,
     UrlPdf,
     UserBlock,
     UserMessage,
+    WebSearchResultBlock,
 )
 from ouzel.api.anthropic.call_ids import restore_call_id
+from ouzel.api.anthropic.search_results import read_search_result
 from ouzel.api.anthropic.turn import Piece, Turn
 from ouzel.errors import InvalidRequest
-from ouzel.generation import DocumentPart, MediaPart
+from ouzel.generation import (
+    DocumentPart,
+    MediaPart,
+    NamedFile,
+    frame_file,
+    open_named,
+    picture_part,
+    require_files,
+    uploaded_part,
+)
 from ouzel.responses.items.packed_text import THINKING
 from ouzel.wire.decode import JsonObject
+from ouzel.wire.offered_tools import NO_TOOLS, ClientName, ToolNames
 from ouzel.wire.validation_errors import show_value
 
 logger = logging.getLogger(__name__)
@@ -62,12 +80,20 @@ class History:
         messages: Sequence[Message],
         *,
         has_later_system: bool,
+        tool_names: ToolNames = NO_TOOLS,
     ) -> None:
         """Reads the messages of a request.
 
-        `has_later_system` says whether the chat template supports later system messages. Raises
-        InvalidRequest.
+        `has_later_system` says whether the chat template supports later system messages, and
+        `tool_names` how the model knows the tools that this server runs. Raises InvalidRequest, and
+        FilesNeeded for uploaded files.
         """
+        if named := _list_files(messages):
+            require_files(named)
+        self._tool_names = tool_names
+        # calls that this server has run, without their results so far, by id
+        self._hosted_calls: dict[str, JsonObject] = {}
+        self.sources: list[JsonObject] = []  # pages that searches have shown to the model
         self.turns: list[Turn] = []  # context edits replace some of them
         self._names: dict[str, str] = {}  # names of the called tools, by call id
         self._newest_call_id = ""  # the client's form of the id
@@ -96,6 +122,16 @@ class History:
             call = show_value(self._newest_call_id)
             limit = f"must be followed by the result of the tool call {call}"
             raise InvalidRequest(limit, field=last.path)
+
+    def refuse_media(self) -> None:
+        """Raises InvalidRequest for the first picture or PDF; uploaded files may be either."""
+        for turn in self.turns:
+            for piece in turn.pieces:
+                if not isinstance(piece, str):
+                    raise InvalidRequest(
+                        "must not be a picture or a PDF: this model reads text only",
+                        field=piece.path,
+                    )
 
     def restore_field(self, error: InvalidRequest) -> InvalidRequest:
         """Returns the error with the path of the field that the client sent."""
@@ -146,12 +182,49 @@ class History:
         self.turns.append(Turn("tool", path, pieces, answered=answered))
 
     def _read_assistant(self, content: str | list[AssistantBlock], path: str) -> None:
-        turn = self._turn("assistant", path)
+        self._turn("assistant", path)
         blocks = content if isinstance(content, list) else [TextBlock(content)]
         for position, block in enumerate(blocks):
-            self._read_assistant_block(block, turn, f"{path}.content[{position}]")
+            at = f"{path}.content[{position}]"
+            if isinstance(block, HostedBlock):
+                self._read_hosted_block(block, path, at)
+            else:
+                self._read_assistant_block(block, self._turn("assistant", path), at)
 
-    def _read_assistant_block(self, block: AssistantBlock, turn: Turn, path: str) -> None:
+    def _read_hosted_block(self, block: HostedBlock, message_path: str, path: str) -> None:
+        """Adds a call that a server has run, when its result is read, and then the result."""
+        match block:
+            case McpToolUseBlock(id=call_id, name=name, server_name=server):
+                self._add_hosted_call(call_id, ClientName(name, server), block.input)
+            case ServerToolUseBlock(id=call_id, name=name):
+                self._add_hosted_call(call_id, ClientName(name), block.input)
+            case McpToolResultBlock(tool_use_id=call_id, content=content):
+                self._end_hosted_call(call_id, "\n".join(_texts(content or "")), message_path, path)
+            case WebSearchResultBlock(tool_use_id=call_id, content=content):
+                text, sources = read_search_result(content)
+                self.sources += sources
+                self._end_hosted_call(call_id, text, message_path, path)
+            case unreachable:
+                assert_never(unreachable)
+
+    def _add_hosted_call(self, call_id: str, name: ClientName, input: JsonObject) -> None:
+        function = {"name": self._tool_names.for_model(name), "arguments": input}
+        self._hosted_calls[call_id] = {"id": call_id, "type": "function", "function": function}
+
+    def _end_hosted_call(self, call_id: str, text: str, message_path: str, path: str) -> None:
+        call = self._hosted_calls.pop(call_id, None)
+        if call is None:
+            limit = "must be the id of a block with the call before it"
+            raise InvalidRequest(
+                f"{limit}, given {show_value(call_id)}", field=f"{path}.tool_use_id"
+            )
+        self._turn("assistant", message_path).calls.append(call)
+        function = call["function"]
+        assert isinstance(function, dict)
+        answered: JsonObject = {"tool_call_id": call_id, "name": function["name"]}
+        self.turns.append(Turn("tool", path, [text], answered=answered))
+
+    def _read_assistant_block(self, block: OwnAssistantBlock, turn: Turn, path: str) -> None:
         match block:
             case TextBlock(text=text):
                 turn.pieces += [text] if text else []
@@ -219,8 +292,10 @@ def _read_pieces(
             assert_never(unreachable)
 
 
-def _picture(source: Base64Image | UrlImage, path: str) -> MediaPart:
+def _picture(source: Base64Image | UrlImage | UploadedFile, path: str) -> MediaPart:
     match source:
+        case UploadedFile(file_id=file_id):
+            return picture_part({"file_id": file_id}, path)
         case Base64Image(data=data):
             return MediaPart(f"{path}.data", f"data:;base64,{data}")
         case UrlImage(url=url):
@@ -231,24 +306,62 @@ def _picture(source: Base64Image | UrlImage, path: str) -> MediaPart:
 
 def _document(block: DocumentBlock, path: str) -> Sequence[Piece]:
     heads = [block.title, block.context]
+    pages: Piece
     match block.source:
         case PlainText(data=text):
-            return [_frame("document", heads, text)]
+            return [frame_file(heads, text)]
         case TextContent() as source:
-            return [_frame("document", heads, _join_source(source))]
+            return [frame_file(heads, _join_source(source))]
+        case UploadedFile(file_id=file_id):
+            pages = _uploaded_document(file_id, heads, path)
         case Base64Pdf(data=data):
             pages = DocumentPart(f"{path}.data", f"data:;base64,{data}")
         case UrlPdf(url=url):
             pages = DocumentPart(f"{path}.url", url)
         case unreachable:
             assert_never(unreachable)
-    if not any(heads):
+    if not any(heads) or isinstance(pages, str):
         return [pages]
     return [
         "\n".join(["<document>", *(head for head in heads if head), ""]),
         pages,
         "\n</document>",
     ]
+
+
+def _uploaded_document(file_id: str, heads: Sequence[str | None], path: str) -> Piece:
+    file = open_named({"file_id": file_id}, path)
+    assert file is not None
+    if isinstance(file.content, str):
+        title, *others = heads
+        return frame_file([title or file.filename, *others], file.content)
+    return uploaded_part(file, f"{path}.file_id", "auto")
+
+
+def _list_files(messages: Sequence[Message]) -> list[NamedFile]:
+    """Returns the uploaded files that the blocks name, nested blocks included."""
+    named: list[NamedFile] = []
+    for number, message in enumerate(messages):
+        if isinstance(message, UserMessage) and isinstance(message.content, list):
+            named += _list_named(message.content, f"messages[{number}].content")
+    return named
+
+
+def _list_named(blocks: Sequence[object], path: str) -> list[NamedFile]:
+    named: list[NamedFile] = []
+    for position, block in enumerate(blocks):
+        at = f"{path}[{position}]"
+        match block:
+            case (
+                ImageBlock(source=UploadedFile(file_id))
+                | DocumentBlock(source=UploadedFile(file_id))
+            ):
+                named.append(NamedFile(file_id, f"{at}.source.file_id"))
+            case ToolResultBlock(content=[*inner]):
+                named += _list_named(inner, f"{at}.content")
+            case _:
+                pass
+    return named
 
 
 def _join_source(source: TextContent) -> str:

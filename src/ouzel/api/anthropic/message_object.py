@@ -10,10 +10,12 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ouzel.api.anthropic.context_management import AppliedEdits
+from ouzel.api.anthropic.hosted_blocks import HostedResult, HostedUse, PageCitation
 
 
 class AnsweredText(msgspec.Struct, tag="text"):
     text: str
+    citations: list[PageCitation] | UnsetType = UNSET
 
 
 class AnsweredThinking(msgspec.Struct, tag="thinking"):
@@ -27,9 +29,14 @@ class AnsweredToolUse(msgspec.Struct, tag="tool_use"):
     input: dict[str, object]
 
 
-AnsweredBlock = AnsweredText | AnsweredThinking | AnsweredToolUse
+AnsweredBlock = AnsweredText | AnsweredThinking | AnsweredToolUse | HostedUse | HostedResult
 StopReason = Literal[
-    "end_turn", "max_tokens", "stop_sequence", "tool_use", "model_context_window_exceeded"
+    "end_turn",
+    "max_tokens",
+    "stop_sequence",
+    "tool_use",
+    "pause_turn",
+    "model_context_window_exceeded",
 ]
 
 
@@ -44,6 +51,11 @@ class OutputTokensDetails(msgspec.Struct):
     thinking_tokens: int
 
 
+class ServerToolUsage(msgspec.Struct):
+    web_search_requests: int
+    web_fetch_requests: int = 0
+
+
 class MessageUsage(msgspec.Struct, kw_only=True):
     input_tokens: int  # input tokens that were not read from the cache
     cache_creation_input_tokens: int = 0
@@ -52,6 +64,7 @@ class MessageUsage(msgspec.Struct, kw_only=True):
     output_tokens: int
     output_tokens_details: OutputTokensDetails
     service_tier: Literal["standard"] = "standard"
+    server_tool_use: ServerToolUsage | UnsetType = UNSET  # set if searches have run
 
 
 class DeltaUsage(msgspec.Struct, kw_only=True):
@@ -62,6 +75,7 @@ class DeltaUsage(msgspec.Struct, kw_only=True):
     cache_read_input_tokens: int
     output_tokens: int
     output_tokens_details: OutputTokensDetails
+    server_tool_use: ServerToolUsage | UnsetType = UNSET  # set if searches have run
 
 
 class MessageObject(msgspec.Struct, tag="message", kw_only=True):
@@ -106,7 +120,11 @@ class InputPiece(msgspec.Struct, tag="input_json_delta"):
     partial_json: str
 
 
-Piece = TextPiece | ThinkingPiece | SignaturePiece | InputPiece
+class CitationPiece(msgspec.Struct, tag="citations_delta"):
+    citation: PageCitation
+
+
+Piece = TextPiece | ThinkingPiece | SignaturePiece | InputPiece | CitationPiece
 
 
 class ContentBlockDelta(msgspec.Struct, tag="content_block_delta"):

@@ -2,12 +2,14 @@
 
 import secrets
 from collections.abc import Callable, Sequence
-from functools import partial
 from weakref import WeakKeyDictionary
 
+from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from ouzel.api.anthropic.answer import MessageAnswer
+from ouzel.api.anthropic.hosted_message import HostedMessage
+from ouzel.api.anthropic.hosted_tools import find_hints, read_hosted
 from ouzel.api.anthropic.message_object import STREAM_EVENTS, AnsweredBlock, MessageObject
 from ouzel.api.anthropic.named_events import NAMED_EVENTS
 from ouzel.api.anthropic.reading import decode_messages, read_messages
@@ -24,11 +26,14 @@ from ouzel.api.anthropic.threads import (
 from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.http.dialect import Answer
+from ouzel.api.http.dialect import Prepared
+from ouzel.api.http.hosted_chat import HostedChat
 from ouzel.config import LimitsConfig
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
-from ouzel.generation import GenerationRequest, ServedModel, accept
+from ouzel.generation import GenerationOptions, GenerationRequest, Prompt, ServedModel, accept
+from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
 from ouzel.wire.decode import JsonObject, parse_object
+from ouzel.wire.offered_tools import HostedOffer
 
 
 class Messages:
@@ -42,15 +47,16 @@ class Messages:
         limits: LimitsConfig,
         conversations: HeldConversations,
         key_id: str | None,
+        kinds: HostedKinds = NO_HOSTED_KINDS,
     ) -> None:
+        """`kinds` are the tools that this server runs."""
+        self._kinds = kinds
         self._model = model
         self._limits = limits
         self._conversations = conversations
         self._key_id = key_id
 
-    def prepare(
-        self, fields: JsonObject, arrival_s: float
-    ) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(self, fields: JsonObject, arrival_s: float) -> Prepared | HostedChat:
         previous_id = find_continued_id(fields)
         if previous_id is None:
             return self._prepare(fields, arrival_s, None)
@@ -63,17 +69,54 @@ class Messages:
 
     def _prepare(
         self, fields: JsonObject, arrival_s: float, held: HeldConversation | None
-    ) -> tuple[list[GenerationRequest], Answer]:
+    ) -> Prepared | HostedChat:
         """Reads the body of a whole conversation. `held` is the stored beginning of it, if any."""
         body = decode_messages(fields, MessagesRequest, self._model)
-        read = read_messages(body, self._model, self._limits)
-        edits = read.edit_context(self._model)
-        prompt = read.prompt(self._model)
         message_id = f"msg_{secrets.token_hex(12)}"
-        try:
-            accepted = accept(
-                read.chat.options, prompt, self._model, request_id=message_id, arrival_s=arrival_s
+        on_end = (
+            None if body.thread is None else self._make_hold(message_id, body.thread, fields, held)
+        )
+        toolset = read_hosted(body.mcp_servers or (), body.tools or (), self._kinds)
+        offer = HostedOffer(hints=find_hints(self._kinds))
+        if toolset.entries:
+            # The choice among the tools is checked when they are open.
+            early = replace(body, tool_choice=None)
+            read = read_messages(early, self._model, self._limits, toolset, offer)
+            message = HostedMessage(
+                body=body,
+                model=self._model,
+                limits=self._limits,
+                kinds=self._kinds,
+                toolset=toolset,
+                message_id=message_id,
+                arrival_s=arrival_s,
+                on_end=on_end,
+                accept=self._accept,
             )
+            return HostedChat(
+                kinds=self._kinds,
+                entries=toolset.entries,
+                begin=message.begin,
+                is_offered=toolset.is_offered,
+                items=[{"sources": read.history.sources}],
+            )
+        read = read_messages(body, self._model, self._limits, offer=offer)
+        edits = read.edit_context(self._model)
+        accepted = self._accept(
+            body, read.chat.options, read.prompt(self._model), message_id, arrival_s
+        )
+        return [accepted], MessageAnswer(message_id, body, self._model, edits, on_end)
+
+    def _accept(
+        self,
+        body: MessagesRequest,
+        options: GenerationOptions,
+        prompt: Prompt,
+        message_id: str,
+        arrival_s: float,
+    ) -> GenerationRequest:
+        try:
+            return accept(options, prompt, self._model, request_id=message_id, arrival_s=arrival_s)
         except ContextLengthExceeded as error:
             num_tokens, most = len(prompt.token_ids), self._model.engine.info.max_model_len
             excess = (
@@ -86,10 +129,6 @@ class Messages:
             if error.param != "thinking_token_budget":
                 raise
             raise error.at("thinking.budget_tokens") from error
-        on_end = (
-            None if body.thread is None else self._make_hold(message_id, body.thread, fields, held)
-        )
-        return [accepted], MessageAnswer(message_id, body, self._model, edits, on_end)
 
     def _make_hold(
         self,
@@ -127,7 +166,12 @@ def _endpoint(services: Services) -> ASGIApp:
     A model and its adapters share one engine and one limit of bytes.
     """
     conversations = _conversations.setdefault(services.model.engine, HeldConversations())
-    dialect_of_key = partial(Messages, services.model, services.limits, conversations)
+
+    def dialect_of_key(key_id: str | None) -> Messages:
+        return Messages(
+            services.model, services.limits, conversations, key_id, services.shared.hosted
+        )
+
     return services.make_generating_by_key(dialect_of_key, conversations.num_held_bytes)
 
 

@@ -11,6 +11,7 @@ from ouzel.api.anthropic.context_edits import apply_edits
 from ouzel.api.anthropic.context_management import AppliedEdits, Edit
 from ouzel.api.anthropic.foreign_fields import drop_foreign_fields
 from ouzel.api.anthropic.history import History
+from ouzel.api.anthropic.hosted_tools import NO_HOSTED_TOOLSET, HostedToolset
 from ouzel.api.anthropic.request import MessagesRequest, ThinkingDisabled, ThinkingEnabled
 from ouzel.api.anthropic.tool_changes import apply_tool_changes
 from ouzel.api.anthropic.tools import read_choice, read_functions
@@ -24,6 +25,7 @@ from ouzel.wire.chat import Chat, read_chat
 from ouzel.wire.chat_prompt import ReasoningEffort
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, decode_object
+from ouzel.wire.offered_tools import NO_HOSTED_TOOLS, HostedOffer, assign_names, offered_tools
 from ouzel.wire.options import check_model
 from ouzel.wire.tools import Tool
 
@@ -72,14 +74,16 @@ class ReadMessages:
             raise self.history.restore_field(error) from error
         return len(token_ids)
 
-    def prompt(self, model: ServedModel) -> Prompt:
-        """Renders the prompt.
+    def prompt(self, model: ServedModel, further: Sequence[JsonObject] = ()) -> Prompt:
+        """Renders the prompt; `further` messages follow the messages of the request.
 
         Raises InvalidRequest, and ContextLengthExceeded in the words that Anthropic's clients look
         for.
         """
         try:
-            return model.renderer.render_chat(self.history.chat_messages(), self.chat.rendering)
+            return model.renderer.render_chat(
+                [*self.history.chat_messages(), *further], self.chat.rendering
+            )
         except PromptTooLong as error:
             raise _too_long(error) from error
         except InvalidRequest as error:
@@ -94,25 +98,53 @@ def decode_messages(
     return decode_object(drop_foreign_fields(fields, body_type.__struct_encode_fields__), body_type)
 
 
-def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfig) -> ReadMessages:
+def read_messages(
+    body: MessagesRequest,
+    model: ServedModel,
+    limits: LimitsConfig,
+    toolset: HostedToolset = NO_HOSTED_TOOLSET,
+    offer: HostedOffer = NO_HOSTED_TOOLS,
+) -> ReadMessages:
     """Translates the body of POST /messages to a chat request, without rendering the messages.
 
+    `toolset` are the tools that this server runs, and `offer` their functions, when they are open.
     Raises InvalidRequest for fields that contradict each other, exceed a limit of this server, or
     ask for something that the model does not support.
     """
     check_model(body.model, model)
     template = model.renderer.chat_template
     has_later_system = template is not None and template.capabilities.later_system_role
-    history = History(body.system, body.messages, has_later_system=has_later_system)
-    history.check_continuation()
     refuses_hosted = model.refuses_unknown_tools
     declared = body.tools or ()
     tools, warnings = read_functions(
-        declared, body.mcp_servers or (), refuses_hosted=refuses_hosted
+        declared,
+        body.mcp_servers or (),
+        refuses_hosted=refuses_hosted,
+        toolset=toolset,
+        hints=offer.hints,
     )
     tools = apply_tool_changes(tools, declared, body.messages, refuses_hosted=refuses_hosted)
+    offered, _ = offered_tools(tools, refuses_unknown=refuses_hosted, hosted=offer)
+    history = History(
+        body.system,
+        body.messages,
+        has_later_system=has_later_system,
+        tool_names=assign_names(offered),
+    )
+    history.check_continuation()
+    if not model.renderer.supports_images:
+        history.refuse_media()
+    if toolset.entries and history.is_unfinished:
+        raise InvalidRequest(
+            "must not be the assistant's text beside tools that this server runs",
+            field=history.turns[-1].path,
+        )
+    has_tools = bool(offered)
     chat = read_chat(
-        _chat_request(body, tools, model, is_unfinished=history.is_unfinished), model, limits
+        _chat_request(body, tools, model, is_unfinished=history.is_unfinished, has_tools=has_tools),
+        model,
+        limits,
+        offer,
     )
     options = msgspec.structs.replace(
         chat.options, form=_form(body), may_be_empty=True, warnings=warnings
@@ -122,7 +154,12 @@ def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfi
 
 
 def _chat_request(
-    body: MessagesRequest, tools: list[Tool], model: ServedModel, *, is_unfinished: bool
+    body: MessagesRequest,
+    tools: list[Tool],
+    model: ServedModel,
+    *,
+    is_unfinished: bool,
+    has_tools: bool,
 ) -> ChatCompletionRequest:
     """Returns the body as a chat completion request, without messages."""
     tool_choice, are_parallel = read_choice(body.tool_choice)
@@ -131,7 +168,7 @@ def _chat_request(
     variables = (
         frozenset[str]()
         if template is None
-        else template.variables_read(tools=[{}] if tools else None)
+        else template.variables_read(tools=[{}] if has_tools else None)
     )
     return ChatCompletionRequest(
         model=body.model,

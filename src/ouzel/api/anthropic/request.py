@@ -8,6 +8,7 @@ from msgspec import Meta
 from ouzel.api.anthropic.blocks import MessageList, SystemPrompt
 from ouzel.api.anthropic.cache_control import CacheControl
 from ouzel.api.anthropic.context_management import ContextManagement
+from ouzel.api.anthropic.hosted_tools import McpServers
 from ouzel.api.anthropic.threads import ThreadField
 from ouzel.api.anthropic.tools import ToolChoice, ToolList
 from ouzel.sampling import SamplingFields
@@ -98,13 +99,7 @@ class MessagesRequest(SamplingFields, kw_only=True):
         ThreadField,
         Meta(description="Stores the conversation on the server, or continues a stored one."),
     ] = None
-    mcp_servers: Annotated[
-        list[dict[str, object]] | None,
-        Meta(
-            description="Ignored if the request has tools, else refused; this server calls no "
-            "tools."
-        ),
-    ] = None
+    mcp_servers: McpServers = None
     metadata: Annotated[
         RequestMetadata | None, Meta(description="Labels of the request; not used.")
     ] = None

@@ -1,11 +1,12 @@
 """Turns the tools of a request into functions, and its choice into ours.
 
-Tools that run on Anthropic's servers are left out if the request has others, or refused, as
-`--unknown-tools` says. Anthropic's client tools have no schema in the request; they get theirs from
-built_in_tools.py. A client tool of an unknown type is refused, because the client needs it.
+Tools that run on Anthropic's servers run here if hosted_tools.py reads them. Others are left out if
+the request has further tools, or refused, as `--unknown-tools` says. Anthropic's client tools have
+no schema in the request; they get theirs from built_in_tools.py. A client tool of an unknown type
+is refused, because the client needs it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, assert_never
 
 import msgspec
@@ -13,6 +14,11 @@ from msgspec import Meta
 
 from ouzel.api.anthropic.built_in_tools import BUILT_IN_TYPES, built_in_function, check_name
 from ouzel.api.anthropic.cache_control import CacheControl
+from ouzel.api.anthropic.hosted_tools import (
+    NO_HOSTED_TOOLSET,
+    HostedToolFields,
+    HostedToolset,
+)
 from ouzel.errors import InvalidRequest
 from ouzel.wire.tools import (
     MAX_TOOLS,
@@ -38,12 +44,9 @@ _KNOWN_TYPES = ("custom", *BUILT_IN_TYPES)
 _DIRECT = "direct"
 
 
-class ClientTool(msgspec.Struct, frozen=True, kw_only=True):
+class ClientTool(HostedToolFields, frozen=True, kw_only=True):
     """A tool of any kind. Anthropic's own kinds have more fields."""
 
-    type: Annotated[
-        str | None, Meta(description="custom; or the name of one of Anthropic's own tools.")
-    ] = None
     name: Annotated[
         FunctionName | None, Meta(description="The name by which the model calls the tool.")
     ] = None
@@ -128,18 +131,27 @@ ToolChoice = Annotated[
 
 
 def read_functions(
-    tools: Sequence[ClientTool], mcp_servers: Sequence[object], *, refuses_hosted: bool
+    tools: Sequence[ClientTool],
+    mcp_servers: Sequence[object],
+    *,
+    refuses_hosted: bool,
+    toolset: HostedToolset = NO_HOSTED_TOOLSET,
+    hints: Mapping[str, str] | None = None,
 ) -> tuple[list[Tool], tuple[str, ...]]:
     """Returns the functions of `tools`, and a warning for each tool that is left out.
 
-    Tools that run on Anthropic's servers are left out. Raises InvalidRequest for a tool that the
+    This server runs the tools of `toolset`. Further tools of Anthropic's servers are left out;
+    `hints` tell how the operator turns them on. Raises InvalidRequest for a tool that the
     model could not call.
     """
     functions: list[Tool] = []
-    hosted = [UnknownTool("mcp_servers", None)] if mcp_servers else []
+    runs_mcp = any(path.startswith("mcp_servers") for path, _ in toolset.entries)
+    hosted = [UnknownTool("mcp_servers", None)] if mcp_servers and not runs_mcp else []
     names: set[str] = set()
     for position, tool in enumerate(tools):
         path = f"tools[{position}]"
+        if position in toolset.positions:
+            continue
         if tool.type is not None and tool.type.startswith(_HOSTED):
             hosted.append(UnknownTool(path, tool.type))
             continue
@@ -151,7 +163,11 @@ def read_functions(
         names.add(function.name)
         functions.append(Tool("function", function))
     warnings = leave_out(
-        hosted, known=_KNOWN_TYPES, has_others=bool(functions), refuses=refuses_hosted
+        hosted,
+        known=_KNOWN_TYPES,
+        has_others=bool(functions or toolset.entries),
+        refuses=refuses_hosted,
+        hints=hints,
     )
     return functions, warnings
 
@@ -206,6 +222,17 @@ def _make_built_in(tool: ClientTool, path: str) -> FunctionDefinition:
         if tool.description is None
         else msgspec.structs.replace(function, description=tool.description)
     )
+
+
+def relax_choice(
+    choice: AutoChoice | AnyChoice | OneToolChoice | NoneChoice | None,
+) -> AutoChoice | NoneChoice | None:
+    """Returns the choice of later turns, in which no call is demanded."""
+    match choice:
+        case AnyChoice(is_single) | OneToolChoice(_, is_single):
+            return AutoChoice(is_single)
+        case other:
+            return other
 
 
 def read_choice(

@@ -6,28 +6,23 @@ from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import JsonObject
 from ouzel.wire.validation_errors import show_value
 
-_OF_SERVER_TOOL = "this server has no tools of its own, leave the block out"
+_OF_SERVER_TOOL = "this server runs no such tool, leave the block out"
 _REASONS: Mapping[str, str] = {
     "container_upload": "this server has no containers",
     "compaction": "only the server that wrote the summary can read it, send it as text",
     "browser_state": "this server has no browser tools",
     **dict.fromkeys(
         (
-            "server_tool_use",
-            "web_search_tool_result",
             "web_fetch_tool_result",
             "code_execution_tool_result",
             "bash_code_execution_tool_result",
             "text_editor_code_execution_tool_result",
             "tool_search_tool_result",
-            "mcp_tool_use",
-            "mcp_tool_result",
         ),
         _OF_SERVER_TOOL,
     ),
 }
 _NO_IMAGES = {"image": "this model reads no images"}
-_FILES: Mapping[str, str] = {"file": "messages cannot name uploaded files"}  # sources of documents
 _PDFS: Mapping[str, str] = dict.fromkeys(
     ("base64", "url"), "this model reads no PDFs, send the text"
 )
@@ -36,7 +31,7 @@ _PDFS: Mapping[str, str] = dict.fromkeys(
 def refuse_unreadable(fields: JsonObject, *, supports_images: bool) -> None:
     """Raises InvalidRequest for the first such block of a parsed body."""
     reasons = _REASONS if supports_images else {**_REASONS, **_NO_IMAGES}
-    refused = _FILES if supports_images else {**_FILES, **_PDFS}
+    refused = {} if supports_images else _PDFS  # sources of documents
     for path, block in _blocks(fields):
         kind, source = block.get("type"), block.get("source")
         if isinstance(kind, str) and kind in reasons:
@@ -46,14 +41,11 @@ def refuse_unreadable(fields: JsonObject, *, supports_images: bool) -> None:
                 field=f"{path}.type",
             )
         source_kind = source.get("type") if isinstance(source, dict) else None
-        if kind == "image" and source_kind == "file":
-            limit = 'must be "base64" or "url", given "file": messages cannot name uploaded files'
-            raise InvalidRequest(limit, field=f"{path}.source.type")
         if kind == "document" and isinstance(source_kind, str) and source_kind in refused:
-            read = (
-                '"text", "content", "base64" or "url"' if supports_images else '"text" or "content"'
+            limit = (
+                'must be "text", "content" or "file", given '
+                f"{show_value(source_kind)}: {refused[source_kind]}"
             )
-            limit = f"must be {read}, given {show_value(source_kind)}: {refused[source_kind]}"
             raise InvalidRequest(limit, field=f"{path}.source.type")
 
 

@@ -8,18 +8,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from ouzel.api.endpoint.on_demand import ModelNotLoaded, OnDemand
+from ouzel.api.endpoint.served_embedder import ServedEmbedder
 from ouzel.api.endpoint.services import Services, SharedServices
-from ouzel.config import LimitsConfig, ServerConfig, StoreConfig
+from ouzel.config import LimitsConfig, MediaConfig, ServerConfig, StoreConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
 from ouzel.hosted_tools.code_interpreter.containers import Containers
+from ouzel.hosted_tools.file_search.search import FileSearch
 from ouzel.observability import Metrics
 from ouzel.pooling import Task
 from ouzel.responses.dialect import OPENAI, ResponseDialect
+from ouzel.responses.hosted.file_search_kind import FileSearchKind
 from ouzel.responses.hosted.kinds import NO_HOSTED_KINDS, HostedKinds
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.templates.library import NO_PROMPTS, PromptLibrary
 from ouzel.store.base import Store
+
+_USUAL_MEDIA = MediaConfig()
 
 
 class Catalogue:
@@ -37,11 +42,14 @@ class Catalogue:
         prompts: PromptLibrary = NO_PROMPTS,
         max_file_bytes: int = StoreConfig().max_file_bytes,
         containers: Containers | None = None,
+        embedding_model: str = "",
+        media: MediaConfig = _USUAL_MEDIA,
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
         `hosted` are tools that the server runs, `containers` run the code of models, `prompts` are
-        templates of responses, and `max_file_bytes` limits an uploaded file.
+        templates of responses. `max_file_bytes` limits an uploaded file, `embedding_model` makes
+        the vectors of vector stores, and `media` limits the files that messages name.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -53,6 +61,11 @@ class Catalogue:
         # metrics of models that are not in memory, by name
         self._kept_metrics: dict[str, Metrics] = {}
         self._is_leaving = False
+        file_search = None
+        if store is not None:
+            embedder = ServedEmbedder(self, embedding_model)
+            file_search = FileSearch(store.vector_stores, embedder)
+            hosted = hosted.with_kind(FileSearchKind(file_search))
         self.shared = SharedServices.of(
             limits,
             config,
@@ -63,6 +76,8 @@ class Catalogue:
             prompts=prompts,
             max_file_bytes=max_file_bytes,
             containers=containers,
+            file_search=file_search,
+            media=media,
         )
         for model in models:
             self.add(model)

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp
 
 from ouzel.api.endpoint.chat_archive import ChatArchive
+from ouzel.api.endpoint.uploaded_files import UploadedFiles
 from ouzel.api.http.body_endpoint import AnswerBody, BodyEndpoint
 from ouzel.api.http.body_reader import BodyReader
-from ouzel.api.http.dialect import Dialect, DialectOfKey
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
+from ouzel.api.http.hosted_chat import DialectOfKey, HostingDialect
 from ouzel.api.http.open_exchanges import OpenExchanges, OpenRequest
 from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.http.streams import Streams
-from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.config import LimitsConfig, MediaConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.hosted_tools.code_interpreter.containers import Containers
+from ouzel.hosted_tools.file_search.search import FileSearch
 from ouzel.observability import HttpResponses, Metrics
 from ouzel.responses.compaction.compactor import Compactor
 from ouzel.responses.compaction.summariser import Summariser
@@ -54,6 +56,8 @@ class SharedServices:
     prompts: PromptLibrary  # templates of responses
     max_file_bytes: int  # limit of an uploaded file
     containers: Containers | None  # they run the code of models; None if the sandbox is off
+    file_search: FileSearch | None  # None without a store
+    files: UploadedFiles  # the files that messages name
 
     @classmethod
     def of(
@@ -68,6 +72,8 @@ class SharedServices:
         prompts: PromptLibrary,
         max_file_bytes: int,
         containers: Containers | None,
+        file_search: FileSearch | None,
+        media: MediaConfig,
     ) -> "SharedServices":
         return cls(
             limits=limits,
@@ -88,6 +94,8 @@ class SharedServices:
             prompts=prompts,
             max_file_bytes=max_file_bytes,
             containers=containers,
+            file_search=file_search,
+            files=UploadedFiles(store, media),
         )
 
     def open_requests(self) -> list[OpenRequest]:
@@ -144,6 +152,7 @@ class Services:
                 dialect=shared.dialect,
                 hosted=shared.hosted,
                 prompts=shared.prompts,
+                files=shared.files,
             ),
         )
 
@@ -179,7 +188,7 @@ class Services:
     def tokenizing(self) -> WorkerThreads:
         return self.shared.tokenizing
 
-    def make_generating(self, dialect: Dialect) -> ASGIApp:
+    def make_generating(self, dialect: HostingDialect) -> ASGIApp:
         return self.make_generating_by_key(lambda _: dialect)
 
     def make_generating_by_key(

@@ -8,6 +8,7 @@ from starlette.responses import Response, StreamingResponse
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
 from ouzel.api.endpoint.pages import PAGE_PARAMETERS, describe_page, read_page
+from ouzel.api.files.byte_range import ByteRange, read_range
 from ouzel.api.files.objects import PURPOSES, DeletedFile, FileList, FileObject
 from ouzel.api.files.upload import Uploads
 from ouzel.api.http.exchange import get_exchange
@@ -63,11 +64,21 @@ class FileEndpoints:
         file = await self._find(request)
         key_id = get_exchange(request.scope).key_id
         name = quote(file.filename, safe="")
+        # A client that sends If-Range wants the whole file if it has changed: there are no ETags.
+        wanted = None if "if-range" in request.headers else request.headers.get("range")
+        part = read_range(wanted, file.size_bytes)
+        partial = {}
+        if part is not None:
+            partial["content-range"] = f"bytes {part.first}-{part.end - 1}/{file.size_bytes}"
+        whole = part or ByteRange(0, file.size_bytes)
         return StreamingResponse(
-            self._store(request).files.read(file.id, key_id),
+            whole.cut(self._store(request).files.read(file.id, key_id, whole.first)),
+            status_code=200 if part is None else 206,
             media_type="application/octet-stream",
             headers={
-                "content-length": str(file.size_bytes),
+                **partial,
+                "accept-ranges": "bytes",
+                "content-length": str(whole.end - whole.first),
                 "content-disposition": f"attachment; filename*=UTF-8''{name}",
                 "x-content-type-options": "nosniff",
             },

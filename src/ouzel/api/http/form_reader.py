@@ -18,9 +18,21 @@ _LEAST_BYTES_PER_S = 1024.0  # a slower upload holds a place for ever
 
 class FormReader:
     def __init__(
-        self, scope: Scope, receive: Receive, *, max_file_bytes: int, body_timeout_s: float
+        self,
+        scope: Scope,
+        receive: Receive,
+        *,
+        max_file_bytes: int,
+        body_timeout_s: float,
+        field: str = "file",
+        limit: str = "max_file_bytes",
     ) -> None:
-        """Raises InvalidRequest for a body of another type, and PayloadTooLarge."""
+        """Reads a form whose file is in `field`; `limit` is the name of the limit, for errors.
+
+        Raises InvalidRequest for a body of another type, and PayloadTooLarge.
+        """
+        self._field = field
+        self._limit = limit
         check_encoding(scope)
         self._parser = FormParser(get_header(scope, b"content-type") or "")
         self._scope = scope
@@ -33,7 +45,7 @@ class FormReader:
 
     def too_long(self) -> PayloadTooLarge:
         return PayloadTooLarge(
-            f"file must be <= {self._max_file_bytes} bytes long (max_file_bytes)"
+            f"{self._field} must be <= {self._max_file_bytes} bytes long ({self._limit})"
         )
 
     async def parts(self) -> AsyncGenerator[FormPart, None]:

@@ -1,6 +1,6 @@
 """Writes the answers of POST /chat/completions: one object, or chunks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal, assert_never
 
@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ouzel.api.http.framing import SSE
+from ouzel.api.openai.annotations import ChatAnnotation, show_annotations
 from ouzel.api.openai.chat_view import ChatView
 from ouzel.api.openai.envelope import Envelope, StreamedUsage, UsageObject, usage_object
 from ouzel.generation import (
@@ -23,6 +24,7 @@ from ouzel.generation import (
     ToolCallDelta,
     Usage,
 )
+from ouzel.responses.hosted.citations import CitationFinder, Source
 from ouzel.types.step_output import FinishReason, PositionLogprobs
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.fold import (
@@ -61,6 +63,7 @@ class ChunkDelta(msgspec.Struct):
     reasoning: str | UnsetType = UNSET  # the name of OpenRouter, Ollama and vLLM
     tool_calls: list[ChunkToolCall] | UnsetType = UNSET
     function_call: ToolFunction | UnsetType = UNSET  # answers the old `functions`
+    annotations: list[ChatAnnotation] | UnsetType = UNSET  # citations in the text up to here
 
 
 class ChunkChoice(msgspec.Struct):
@@ -98,6 +101,7 @@ class ChatMessage(msgspec.Struct):
     reasoning: str | UnsetType | None = UNSET
     tool_calls: list[ToolCall] | UnsetType = UNSET
     function_call: ToolFunction | UnsetType = UNSET
+    annotations: list[ChatAnnotation] | UnsetType = UNSET  # citations of pages in the content
 
 
 class ChatChoice(msgspec.Struct):
@@ -131,7 +135,11 @@ class ChatAnswer:
         *,
         reasoning_place: ReasoningPlace = "apart",
         warnings: Sequence[str] = (),
+        sources: Mapping[int, Source] | None = None,
     ) -> None:
+        """`sources` come from tools that this server runs, and may grow; None: no such tools."""
+        self._sources = sources
+        self._citations = None if sources is None else CitationFinder(sources)
         self.is_stream = bool(request.stream)
         self.framing = SSE
         self._envelope = envelope
@@ -243,7 +251,9 @@ class ChatAnswer:
         role: Literal["assistant"] | UnsetType = "assistant" if is_first else UNSET
         match delta:
             case ContentDelta(text):
-                return ChunkDelta(role, text)
+                found = None if self._citations is None else self._citations.add(text)
+                cited = [] if found is None else show_annotations(found)
+                return ChunkDelta(role, text, annotations=cited or UNSET)
             case ReasoningDelta(text):
                 chunk_delta = ChunkDelta(role)
                 self._show_reasoning(chunk_delta, text)
@@ -259,6 +269,9 @@ class ChatAnswer:
     def _whole_choice(self, choice: FoldedChoice) -> ChatChoice:
         message = ChatMessage(choice.content if choice.content or not choice.tool_calls else None)
         self._show_reasoning(message, choice.reasoning or None)
+        if self._sources is not None:
+            cited = show_annotations(CitationFinder(self._sources).add(choice.content))
+            message.annotations = cited
         if choice.tool_calls and self._speaks_of_functions:
             message.function_call = choice.tool_calls[0].function
         elif choice.tool_calls:

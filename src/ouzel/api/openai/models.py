@@ -54,6 +54,8 @@ class ModelList(msgspec.Struct, tag_field="object", tag="list"):
     data: list[ModelObject]
     # Codex's catalogue, for requests with `client_version`
     models: list[CodexModel] | msgspec.UnsetType = msgspec.UNSET
+    # entries of the field `tools` for the tools that this server runs; absent without such tools
+    hosted_tools: list[dict[str, object]] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Models:
@@ -63,6 +65,8 @@ class Models:
     async def list(self, request: Request) -> Response:
         await self._refresh()
         listed = ModelList([self._object(name) for name in self._catalogue.names])
+        if offers := self._catalogue.shared.hosted.offers:
+            listed.hosted_tools = list(offers)
         if _CODEX_QUERY in request.query_params:
             listed.models = _list_for_codex(self._catalogue)
         return json_response(listed)

@@ -22,7 +22,7 @@ from ouzel.generation import GenerationRequest
 from ouzel.wire.chat_prompt import has_own_template
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject
-from ouzel.worker_threads import LONG_BODY_BYTES, run_here
+from ouzel.worker_threads import LONG_BODY_BYTES
 
 Result = TypeVar("Result")
 
@@ -84,7 +84,7 @@ class Rendering:
         return await self._run(work, is_short=is_short)
 
     async def _run(self, work: Callable[[], Result], *, is_short: bool) -> Result:
-        return await (run_here(work) if is_short else self._threads.run(work))
+        return await self._threads.run(work, is_short=is_short)
 
     def _render(self, fields: JsonObject, arrival_s: float) -> msgspec.Raw:
         requests, answer = self._dialect.prepare(fields, arrival_s)

@@ -35,7 +35,7 @@ from ouzel.wire.decode import JsonObject, decode_object, parse_object
 from ouzel.wire.message_schema import Messages
 from ouzel.wire.model_name import ModelName
 from ouzel.wire.options import check_model
-from ouzel.worker_threads import LONG_BODY_BYTES, PreparationThreads, WorkerThreads, run_here
+from ouzel.worker_threads import LONG_BODY_BYTES, PreparationThreads, WorkerThreads
 
 # limit for an answer with padding, and for a request with token ids
 _MAX_TOKENS = 2**20
@@ -151,7 +151,7 @@ class Tokenizing:
         )
 
     async def _run(self, work: Callable[[], Result], *, is_short: bool) -> Result:
-        return await (run_here(work) if is_short else self._threads.run(work))
+        return await self._threads.run(work, is_short=is_short)
 
     def _tokenize(self, fields: JsonObject) -> TokenizedText:
         _check_num("text", fields, _MAX_TEXTS)

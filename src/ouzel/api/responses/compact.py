@@ -27,6 +27,7 @@ from ouzel.store.base import Store
 from ouzel.wire.decode import decode_body
 from ouzel.wire.model_name import ModelName
 from ouzel.wire.options import check_generates, check_model
+from ouzel.worker_threads import run_with_prerequisite
 
 
 class CompactRequest(msgspec.Struct, kw_only=True):
@@ -80,7 +81,7 @@ class CompactResponse:
             tools,
             supports_images=self._model.renderer.supports_images,
         )
-        messages = await asyncio.to_thread(read)
+        messages = await run_with_prerequisite(partial(asyncio.to_thread, read))
         summary, usage = await self._summariser.summarise(
             messages,
             key_id=exchange.key_id,

@@ -5,18 +5,20 @@ const REQUEST = "ChatCompletionRequest";
 export class Server {
   #fields = null; // the document that has them is larger than all of the page
 
-  constructor(index, models) {
+  /** `hostedEntries` are the tools that the server runs, as the field `tools` names them. */
+  constructor(index, models, hostedEntries) {
     this.version = index.version;
     this.keepsConversations = index.keeps_conversations;
     this.maxLogprobs = index.max_logprobs;
     this.models = models;
+    this.hostedTools = hostedEntries.map((entry) => ({ name: nameOf(entry), entry }));
   }
 
   static async ask(api) {
     const index = await api.get("");
-    const { data } = await api.get("v1/models");
+    const { data, hosted_tools: hosted = [] } = await api.get("v1/models");
     if (data.length === 0) throw new Error("This server has no model at present.");
-    return new Server(index, data.map((model) => new Model(model)));
+    return new Server(index, data.map((model) => new Model(model)), hosted);
   }
 
   /** Returns the model of this name; where there is none the first that chats, or the first. */
@@ -66,6 +68,11 @@ class Model {
     const { seed, max_tokens, ...parameters } = rendered.sampling_params; // these depend on the request
     return parameters;
   }
+}
+
+/** Returns the name of a tool that the server runs. */
+function nameOf({ type, server_label: label }) {
+  return label === undefined ? type : `${type}:${label}`;
 }
 
 /** Returns a field's name and what it may hold: its description, and its range where it is a number. */

@@ -40,11 +40,16 @@ def check_file(data: bytes, path: str, limits: PictureLimits) -> PdfFile:
     Only the bytes count, not the type that the part declares. Raises InvalidRequest.
     """
     check_file_size(len(data), path, limits)
-    if _MARK not in data[:_MARK_WITHIN]:
+    if not is_pdf(data):
         raise InvalidRequest(
             f"must be a PDF, given {len(data)} bytes of another format", field=path
         )
     return PdfFile(blake2b(data, digest_size=_DIGEST_LEN).digest(), data, path)
+
+
+def is_pdf(data: bytes) -> bool:
+    """Tells whether a file begins like a PDF; its first 1024 bytes are enough."""
+    return _MARK in data[:_MARK_WITHIN]
 
 
 def read_document(

@@ -10,7 +10,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.decoding_memory import DecodingMemory
 from ouzel.prompts.media.document import Document, check_file
 from ouzel.prompts.media.documents import READING_BYTES, Documents, too_many_pages, too_slow
-from ouzel.prompts.media.fetching.sources import read_source
+from ouzel.prompts.media.fetching.sources import find_source
 from ouzel.prompts.media.loader import MediaLoader, run_concurrently
 from ouzel.prompts.media.parts import DocumentPart
 from ouzel.worker_threads import WorkerThreads
@@ -48,9 +48,9 @@ class DocumentLoader:
                 f"page of a PDF is a picture, given {num_pictures} and {len(parts)} PDFs",
                 field=parts[max(self._max_images - num_pictures, 0)].path,
             )
-        paths = {part.url: part.path for part in reversed(parts)}
-        loaded = await run_concurrently([self._document(url, path) for url, path in paths.items()])
-        by_url = dict(zip(paths, loaded, strict=True))
+        distinct = {part.url: part for part in reversed(parts)}
+        loaded = await run_concurrently([self._document(part) for part in distinct.values()])
+        by_url = dict(zip(distinct, loaded, strict=True))
         documents = [by_url[part.url] for part in parts]
         left = self._max_images - num_pictures
         for part, document in zip(parts, documents, strict=True):
@@ -59,10 +59,11 @@ class DocumentLoader:
             left -= len(document.pages)
         return documents
 
-    async def _document(self, url: str, path: str) -> Document:
+    async def _document(self, part: DocumentPart) -> Document:
         intake = self._loader.intake
-        source = await intake.run(partial(read_source, url, path))
-        file = await intake.read(source, path, partial(check_file, path=path, limits=self._limits))
+        source = await intake.run(partial(find_source, part))
+        check = partial(check_file, path=part.path, limits=self._limits)
+        file = await intake.read(source, part.path, check)
         self._loader.held_bytes.add(file, len(file.data))
 
         def read() -> Document:

@@ -13,7 +13,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.outbound.hosts import Resolve
 from ouzel.prompts.media.decoding_memory import DecodingMemory
 from ouzel.prompts.media.fetching.intake import Intake
-from ouzel.prompts.media.fetching.sources import Source, read_source
+from ouzel.prompts.media.fetching.sources import Source, find_source
 from ouzel.prompts.media.held_bytes import HeldBytes
 from ouzel.prompts.media.parts import MediaPart
 from ouzel.prompts.media.picture import Picture
@@ -120,7 +120,7 @@ def _distinct_sources(parts: Sequence[MediaPart]) -> dict[str, tuple[Source, str
     sources: dict[str, tuple[Source, str]] = {}
     for part in parts:
         if part.url not in sources:
-            sources[part.url] = read_source(part.url, part.path), part.path
+            sources[part.url] = find_source(part), part.path
     return sources
 
 

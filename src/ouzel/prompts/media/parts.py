@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Detail = Literal["auto", "low", "high"]
@@ -13,6 +13,7 @@ class MediaPart:
     path: str  # path of the field for errors: messages[0].content[1].image_url.url
     url: str
     detail: Detail = "auto"
+    data: bytes | None = field(default=None, repr=False)  # an uploaded file; `url` names it
 
     @property
     def key(self) -> tuple[str, str]:
@@ -44,6 +45,7 @@ class DocumentPart:
     path: str  # path of the field for errors
     url: str
     detail: Detail = "auto"
+    data: bytes | None = field(default=None, repr=False)  # an uploaded file; `url` names it
 
     @property
     def key(self) -> tuple[str, str, str]:

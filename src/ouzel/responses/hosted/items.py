@@ -3,8 +3,9 @@
 import msgspec
 
 from ouzel.responses.event_base import ResponseEvent
-from ouzel.responses.hosted import code_interpreter, mcp, web_search
+from ouzel.responses.hosted import code_interpreter, file_search, mcp, web_search
 from ouzel.responses.hosted.code_interpreter import CodeInterpreterCall
+from ouzel.responses.hosted.file_search import FileSearchCall
 from ouzel.responses.hosted.mcp import (
     McpApprovalRequest,
     McpApprovalResponse,
@@ -20,6 +21,7 @@ AnyHostedItem = (
     | McpApprovalRequest
     | McpApprovalResponse
     | WebSearchCall
+    | FileSearchCall
     | CodeInterpreterCall
     | ShellCall
     | ShellCallOutput
@@ -28,6 +30,7 @@ AnyHostedItem = (
 EVENTS: tuple[type[ResponseEvent], ...] = (
     *mcp.EVENTS,
     *web_search.EVENTS,
+    *file_search.EVENTS,
     *code_interpreter.EVENTS,
 )
 

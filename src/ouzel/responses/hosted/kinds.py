@@ -6,7 +6,7 @@ A `HostedKind` knows one kind of entry in the field `tools`. For each request it
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ouzel.responses.hosted.items import AnyHostedItem
@@ -128,6 +128,15 @@ class HostedKinds:
     call_timeout_s: float = 60.0
     max_output_chars: int = 100_000
     max_calls: int = 128  # limit for one response
+    # entries that every chat completion gets, and whether chat completions may have entries
+    chat_entries: Sequence[JsonObject] = ()
+    takes_chat_entries: bool = False
+    # entries of `tools` that every client may send; clients can show them to people
+    offers: Sequence[JsonObject] = ()
+
+    def with_kind(self, kind: HostedKind) -> "HostedKinds":
+        """Returns these kinds and another one."""
+        return replace(self, kinds=(*self.kinds, kind))
 
     @property
     def types(self) -> frozenset[str]:

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 _CUT = "\n[The rest of this output, {num_chars} characters, is left out.]"
 _FAILED = "The tool failed for a reason that is not the fault of this call."
+_NONE_LEFT = "This call was not run: no more calls of this tool are allowed in this answer."
 _UNKNOWN_EFFECT = (
     "The server stopped while this call ran. It is unknown whether the call had an effect; it was "
     "not run again."
@@ -42,19 +43,26 @@ class OpenedTools:
         *,
         max_calls: int,
         sources: dict[int, Source],
+        is_offered: Callable[[ClientName], bool],
     ) -> None:
-        """`max_calls` limits the calls of the response; `sources` come from earlier items."""
+        """`max_calls` limits the calls of the response; `sources` come from earlier items.
+
+        The model may call the functions for whose names `is_offered` is true.
+        """
         self.tools = tools
-        self.offer = HostedOffer(
-            kinds.types,
-            tuple(function.offered for tool in tools for function in tool.functions),
-            kinds.hints,
-        )
+        offered = [
+            (tool, function)
+            for tool in tools
+            for function in tool.functions
+            if is_offered(function.offered.name)
+        ]
+        functions = tuple(function.offered for _, function in offered)
+        self.offer = HostedOffer(kinds.types, functions, kinds.hints)
         self.first_items = [item for tool in tools for item in tool.first_items]
         self.first_calls = [item for tool in tools for item in tool.first_calls]
         self.num_left = max_calls
         self._functions: dict[ClientName, tuple[HostedTool, HostedFunction]] = {
-            function.offered.name: (tool, function) for tool in tools for function in tool.functions
+            function.offered.name: (tool, function) for tool, function in offered
         }
         self._limits = kinds
         self.sources = sources
@@ -76,6 +84,16 @@ class OpenedTools:
             tool, _ = self._functions[call.name]
             items.append(tool.begin_call(call))
         return items
+
+    def refuse(self, call: ModelCall) -> AnyHostedItem:
+        """Returns the ended item of a call that is not run, because no calls are left.
+
+        It counts as a call too: a model that calls again and again comes to an end.
+        """
+        self.num_left = max(self.num_left - 1, 0)
+        tool, _ = self._functions[call.name]
+        item = tool.begin_call(call)
+        return item.fail(_NONE_LEFT) if item.is_running else item
 
     async def run(self, item: AnyHostedItem) -> CallResult:
         """Runs the call of a running item. Every failure of the tool becomes an ended item."""
@@ -138,8 +156,11 @@ async def open_tools(
     context: OpeningContext,
     *,
     max_calls: int | None,
+    is_offered: Callable[[ClientName], bool] = lambda _: True,
 ) -> OpenedTools:
     """Opens the entries of `tools` that this server runs; each has its path before it.
+
+    The model may call the functions for whose names `is_offered` is true.
 
     Raises the errors of `HostedKind.open`; the tools that were opened before are closed then.
     """
@@ -149,6 +170,7 @@ async def open_tools(
         kinds,
         max_calls=min(max_calls or kinds.max_calls, kinds.max_calls),
         sources=read_sources(context.items),
+        is_offered=is_offered,
     )
 
 

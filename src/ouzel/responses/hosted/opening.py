@@ -21,7 +21,7 @@ def list_hosted(fields: ResponsesRequest, kinds: HostedKinds) -> list[Entry]:
         kind = kinds.find(tool.get("type"))
         assert kind is not None
         kind.check(tool, path)
-    _refuse_same_labels(entries)
+    refuse_same_labels(entries)
     if entries and fields.continue_final_message:
         raise InvalidRequest(
             "must not be given beside tools that this server runs", field="continue_final_message"
@@ -50,7 +50,7 @@ async def open_hosted(
     return await open_tools(kinds, entries, opening, max_calls=fields.max_tool_calls)
 
 
-def _refuse_same_labels(entries: Sequence[Entry]) -> None:
+def refuse_same_labels(entries: Sequence[Entry]) -> None:
     """Raises InvalidRequest if two servers have one label: their items would be mixed up."""
     labels: set[object] = set()
     for path, tool in entries:

@@ -50,8 +50,8 @@ class FileStore(Protocol):
         """
         ...
 
-    def read(self, file_id: str, key_id: str | None) -> AsyncGenerator[bytes, None]:
-        """Yields the content in pieces.
+    def read(self, file_id: str, key_id: str | None, first: int = 0) -> AsyncGenerator[bytes, None]:
+        """Yields the content in pieces, beginning at the byte `first`.
 
         Raises FileNotFound, also for a file that is deleted meanwhile.
         """

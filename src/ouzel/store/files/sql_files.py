@@ -1,14 +1,26 @@
 """Implements stored files on SQLite or Postgres; `base.py` describes each method."""
 
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from typing import Any  # rows of SQLAlchemy
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from ouzel.store.database import Database
 from ouzel.store.errors import FileNotFound, FilesFull
 from ouzel.store.files.records import FilePage, NewFile, StoredFile
-from ouzel.store.files.tables import file_pieces, files
+from ouzel.store.files.tables import file_parts, file_pieces, files, is_visible
 from ouzel.store.records import PageRequest
 from ouzel.store.tables import unix_now
 
@@ -16,11 +28,7 @@ _MAX_DELETED = 16  # pieces per transaction, so that other transactions run in b
 _BROKEN_S = 86400.0  # an upload without a new piece for so long has broken off
 _COLUMNS = [files.c[name] for name in StoredFile.__struct_fields__]
 _ADD_PIECE = insert(file_pieces)
-_is_visible = (
-    files.c.is_complete
-    & files.c.is_hidden.is_(False)
-    & or_(files.c.expires_at.is_(None), files.c.expires_at > unix_now())
-)
+_ADVISORY_LOCK = 0x66696C6573  # "files"
 
 
 class SqlFiles:
@@ -30,7 +38,7 @@ class SqlFiles:
         self._max_bytes = max_bytes
 
     async def begin(self, new: NewFile) -> None:
-        await self._database.write(_begin, new)
+        await self._database.write(begin_file, new)
 
     async def add_piece(self, file_id: str, number: int, data: bytes) -> None:
         await self._database.write(_add_piece, file_id, number, data, self._max_bytes)
@@ -38,11 +46,11 @@ class SqlFiles:
     async def finish(
         self, file_id: str, purpose: str, expires_after_s: float | None = None
     ) -> StoredFile:
-        return await self._database.write(_finish, file_id, purpose, expires_after_s)
+        return await self._database.write(finish_file, file_id, purpose, expires_after_s)
 
     async def drop(self, file_id: str) -> None:
         await self._database.delete(_hide, file_id)
-        await self._delete_hidden()
+        await self.delete_hidden()
 
     async def get(self, file_id: str, key_id: str | None) -> StoredFile | None:
         return await self._database.read(_get, file_id, key_id)
@@ -50,24 +58,47 @@ class SqlFiles:
     async def page(self, key_id: str | None, purpose: str | None, page: PageRequest) -> FilePage:
         return await self._database.read(_page, key_id, purpose, page)
 
-    async def read(self, file_id: str, key_id: str | None) -> AsyncGenerator[bytes, None]:
-        number, is_last = 0, False
+    async def read(
+        self, file_id: str, key_id: str | None, first: int = 0
+    ) -> AsyncGenerator[bytes, None]:
+        is_readable = (files.c.id == file_id) & _belongs_to_key(key_id) & is_visible
+        place = await self._database.read(_find_place, file_id, first)
+        skip, number = place.skip, place.number
+        for owner_id in place.owner_ids:
+            async for piece in self._read_pieces(owner_id, is_readable, file_id, number):
+                yield piece[skip:]
+                skip = 0
+            number = 0
+
+    async def read_part(self, part_id: str, upload_id: str) -> AsyncGenerator[bytes, None]:
+        """Yields the content of a part of an upload. Raises FileNotFound."""
+        own = select(file_parts.c.id).where(file_parts.c.upload_id == upload_id)
+        is_readable = (files.c.id == part_id) & files.c.id.in_(own) & files.c.is_hidden.is_(False)
+        async for piece in self._read_pieces(part_id, is_readable, part_id):
+            yield piece
+
+    async def _read_pieces(
+        self, owner_id: str, is_readable: ColumnElement[bool], file_id: str, number: int = 0
+    ) -> AsyncGenerator[bytes, None]:
+        is_last = False
         while not is_last:
-            data, is_last = await self._database.read(_read_piece, file_id, key_id, number)
+            data, is_last = await self._database.read(
+                _read_piece, owner_id, number, is_readable, file_id
+            )
             if data:
                 yield data
             number += 1
 
     async def delete(self, file_id: str, key_id: str | None) -> bool:
         is_deleted = await self._database.delete(_delete, file_id, key_id)
-        await self._delete_hidden()
+        await self.delete_hidden()
         return is_deleted
 
     async def sweep(self) -> int:
         await self._database.delete(_hide_due)
-        return await self._delete_hidden()
+        return await self.delete_hidden()
 
-    async def _delete_hidden(self) -> int:
+    async def delete_hidden(self) -> int:
         """Deletes the pieces of hidden files, a few in each transaction; returns their number."""
         num_deleted = 0
         while num := await self._database.delete(_delete_pieces):
@@ -79,7 +110,7 @@ def _belongs_to_key(key_id: str | None) -> ColumnElement[bool]:
     return files.c.key_id.is_not_distinct_from(key_id)
 
 
-def _begin(connection: Connection, new: NewFile) -> None:
+def begin_file(connection: Connection, new: NewFile) -> None:
     connection.execute(
         insert(files).values(
             id=new.id,
@@ -98,6 +129,8 @@ def _begin(connection: Connection, new: NewFile) -> None:
 def _add_piece(
     connection: Connection, file_id: str, number: int, data: bytes, max_bytes: int
 ) -> None:
+    if connection.dialect.name == "postgresql":  # two sums at once would both find room
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})
     held = select(func.coalesce(func.sum(files.c.size_bytes), 0))
     if int(connection.execute(held).scalar_one()) + len(data) > max_bytes:
         raise FilesFull(max_bytes)
@@ -111,9 +144,10 @@ def _add_piece(
     connection.execute(_ADD_PIECE, {"file_id": file_id, "number": number, "data": data})
 
 
-def _finish(
+def finish_file(
     connection: Connection, file_id: str, purpose: str, expires_after_s: float | None
 ) -> StoredFile:
+    """Makes a file visible. Raises FileNotFound."""
     expires_at = None if expires_after_s is None else unix_now() + expires_after_s
     values = {"is_complete": True, "purpose": purpose, "expires_at": expires_at}
     is_open = files.c.is_complete.is_(False) & files.c.is_hidden.is_(False)
@@ -125,7 +159,7 @@ def _finish(
 
 
 def _get(connection: Connection, file_id: str, key_id: str | None) -> StoredFile | None:
-    query = select(*_COLUMNS).where(files.c.id == file_id, _belongs_to_key(key_id), _is_visible)
+    query = select(*_COLUMNS).where(files.c.id == file_id, _belongs_to_key(key_id), is_visible)
     row = connection.execute(query).one_or_none()
     return None if row is None else _read(row)
 
@@ -137,7 +171,7 @@ def _read(row: Row[Any]) -> StoredFile:
 def _page(
     connection: Connection, key_id: str | None, purpose: str | None, page: PageRequest
 ) -> FilePage:
-    query = select(*_COLUMNS).where(_belongs_to_key(key_id), _is_visible)
+    query = select(*_COLUMNS).where(_belongs_to_key(key_id), is_visible)
     if purpose is not None:
         query = query.where(files.c.purpose == purpose)
     if page.after is not None:
@@ -152,14 +186,44 @@ def _page(
     return FilePage(tuple(map(_read, rows[: page.limit])), len(rows) > page.limit)
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place in a file from which it is read."""
+
+    owner_ids: list[str]  # the parts from there on; the file itself, if it was uploaded whole
+    number: int  # the piece of the first owner
+    skip: int  # bytes of the piece before the place
+
+
+def _find_place(connection: Connection, file_id: str, first: int) -> _Place:
+    query = select(file_parts.c.id, file_parts.c.num_bytes).where(file_parts.c.file_id == file_id)
+    parts = list(connection.execute(query.order_by(file_parts.c.position)))
+    while len(parts) > 1 and first >= parts[0].num_bytes:
+        first -= parts.pop(0).num_bytes
+    owner_ids = [part.id for part in parts] or [file_id]
+    number = 0
+    if first > 0:
+        sizes = select(func.length(file_pieces.c.data)).where(file_pieces.c.file_id == owner_ids[0])
+        for size in connection.execute(sizes.order_by(file_pieces.c.number)).scalars():
+            if first < size:
+                break
+            first -= size
+            number += 1
+    return _Place(owner_ids, number, first)
+
+
 def _read_piece(
-    connection: Connection, file_id: str, key_id: str | None, number: int
+    connection: Connection,
+    owner_id: str,
+    number: int,
+    is_readable: ColumnElement[bool],
+    file_id: str,
 ) -> tuple[bytes, bool]:
-    """Returns a piece, and whether it is the last one."""
-    if _get(connection, file_id, key_id) is None:
+    """Returns a piece of a file or part, and whether it is the last one."""
+    if connection.execute(select(files.c.id).where(is_readable)).one_or_none() is None:
         raise FileNotFound(file_id)
     query = select(file_pieces.c.data).where(
-        file_pieces.c.file_id == file_id, file_pieces.c.number.in_((number, number + 1))
+        file_pieces.c.file_id == owner_id, file_pieces.c.number.in_((number, number + 1))
     )
     found = connection.execute(query.order_by(file_pieces.c.number)).scalars().all()
     return (bytes(found[0]) if found else b""), len(found) < 2
@@ -173,14 +237,19 @@ def _delete(connection: Connection, file_id: str, key_id: str | None) -> bool:
 
 
 def _hide(connection: Connection, file_id: str) -> None:
-    """Makes a file invisible at once; its pieces go in further transactions."""
-    connection.execute(update(files).where(files.c.id == file_id).values(is_hidden=True))
+    """Makes a file and its parts invisible at once; the pieces go in further transactions."""
+    parts = select(file_parts.c.id).where(file_parts.c.file_id == file_id)
+    is_due = or_(files.c.id == file_id, files.c.id.in_(parts))
+    connection.execute(update(files).where(is_due).values(is_hidden=True))
 
 
 def _hide_due(connection: Connection) -> None:
-    is_broken = files.c.is_complete.is_(False) & (files.c.touched_at < unix_now() - _BROKEN_S)
-    is_due = or_(files.c.expires_at <= unix_now(), is_broken)
-    connection.execute(update(files).where(is_due).values(is_hidden=True))
+    used = select(file_parts.c.id).where(file_parts.c.file_id.is_not(None))
+    is_old = files.c.is_complete.is_(False) & (files.c.touched_at < unix_now() - _BROKEN_S)
+    is_due = or_(files.c.expires_at <= unix_now(), is_old & files.c.id.not_in(used))
+    query = select(files.c.id).where(is_due, files.c.is_hidden.is_(False))
+    for file_id in connection.execute(query).scalars().all():
+        _hide(connection, file_id)
 
 
 def _delete_pieces(connection: Connection) -> int:
@@ -195,4 +264,5 @@ def _delete_pieces(connection: Connection) -> int:
     connection.execute(delete(file_pieces).where(of_file, file_pieces.c.number.in_(numbers)))
     if len(numbers) < _MAX_DELETED:
         connection.execute(delete(files).where(files.c.id == file_id))
+        connection.execute(delete(file_parts).where(file_parts.c.id == file_id))
     return max(len(numbers), 1)

@@ -10,9 +10,10 @@ from sqlalchemy import (
     LargeBinary,
     String,
     Table,
+    or_,
 )
 
-from ouzel.store.tables import Name, metadata
+from ouzel.store.tables import Name, metadata, unix_now
 
 files = Table(
     "files",
@@ -38,4 +39,25 @@ file_pieces = Table(
     Column("file_id", Name, primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("data", LargeBinary, nullable=False),
+)
+
+# Parts of an upload. Each has the pieces of a file with its id, which is never complete.
+file_parts = Table(
+    "file_parts",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("upload_id", Name, nullable=False, index=True),
+    Column("key_id", Name),
+    Column("num_bytes", BigInteger, nullable=False),
+    Column("created_at", Float(53), nullable=False),
+    Column("file_id", Name),  # the file that has this part
+    Column("position", Integer),  # the place of the part in its file
+    Index("file_parts_by_file", "file_id", "position"),
+)
+
+# Whether clients see a file: its upload is complete, and it was not deleted and has not expired.
+is_visible = (
+    files.c.is_complete
+    & files.c.is_hidden.is_(False)
+    & or_(files.c.expires_at.is_(None), files.c.expires_at > unix_now())
 )

@@ -2,6 +2,7 @@
 
 import { BROKEN_OFF } from "../api.js";
 import { message } from "./conversation.js";
+import { ResponseReader, failOpenCalls } from "./response_answer.js";
 
 // The rate of an answer is that between its first and last token, unless these came too close together to measure it, or
 // tokens were held back, as those of calls are until they can be read: then it is that since the request was sent.
@@ -14,20 +15,28 @@ const MAX_TOKENS_PER_DELTA = 8;
  */
 export async function streamAnswer(api, body, { signal, onDelta, into = message("assistant") }) {
   const clock = new Clock();
+  const isResponse = body.input !== undefined;
   try {
-    for await (const chunk of api.stream("v1/chat/completions", body, signal)) {
-      if (chunk.error) throw new Error(chunk.error.message);
-      const choice = chunk.choices[0];
-      if (choice) takeChoice(into, choice, clock, onDelta);
-      if (chunk.usage) clock.usage = chunk.usage;
+    if (isResponse) {
+      const reader = new ResponseReader(into, clock, onDelta);
+      for await (const event of api.stream("v1/responses", body, signal)) reader.take(event);
+    } else {
+      for await (const chunk of api.stream("v1/chat/completions", body, signal)) takeChunk(into, chunk, clock, onDelta);
     }
     if (into.finishReason === null) throw new Error(BROKEN_OFF);
   } catch (error) {
     if (error.name === "AbortError") into.finishReason = "stopped";
     else into.error = { message: error.message, field: error.field ?? null, status: error.status ?? 0 };
+    if (isResponse && !(error.status > 0)) failOpenCalls(into, body.input); // a refused request runs nothing
   }
   into.figures = clock.figures(into.finishReason === "stopped");
   return into;
+}
+
+function takeChunk(into, { error, choices, usage }, clock, onDelta) {
+  if (error) throw new Error(error.message);
+  if (choices[0]) takeChoice(into, choices[0], clock, onDelta);
+  if (usage) clock.usage = usage;
 }
 
 function takeChoice(into, { delta, logprobs, finish_reason: finishReason }, clock, onDelta) {

@@ -1,6 +1,7 @@
 // The pictures that go with what a person writes, each with a button that takes it away.
 
 import { button, element, fill } from "../dom.js";
+import { isPicture } from "./images.js";
 
 export class Attachments {
   #images = [];
@@ -21,11 +22,17 @@ export class Attachments {
 
   #item(image) {
     const remove = button(`Remove ${image.name}`, () => this.#remove(image), { icon: "×" });
-    return element("li", {}, element("img", { src: image.url, alt: image.name, title: image.name }), remove);
+    return element("li", {}, attachmentView(image), remove);
   }
 
   #remove(image) {
     this.images = this.#images.filter((each) => each !== image);
     this.onRemove();
   }
+}
+
+/** Returns a picture, or the name of another file. */
+export function attachmentView({ name, url }, properties = {}) {
+  if (isPicture(url)) return element("img", { src: url, alt: name, title: name, ...properties });
+  return element("span", { class: "file-name", text: name });
 }

@@ -6,7 +6,7 @@ import { isSettled } from "../storage/server_keeper.js";
 import { BUILTIN_NAMES, runBuiltin } from "../tools/builtin.js";
 import { streamAnswer } from "./answer.js";
 import { Conversation, message, titleOf } from "./conversation.js";
-import { chatBody } from "./request.js";
+import { chatBody, responseBody } from "./request.js";
 import { Thread } from "./thread.js";
 
 const MAX_TOOL_ROUNDS = 8; // answers in a row that built-in tools make by themselves
@@ -127,6 +127,14 @@ export class Chat {
     this.#answer(conversation, { round });
   }
 
+  /** The server runs the calls that a person allows, and the model reads which ones are not allowed. */
+  takeApprovals(node, approvals) {
+    if (!this.#maySend()) return;
+    const conversation = this.#conversation;
+    conversation.add(node.id, message("approval", { approvals }));
+    this.#answer(conversation);
+  }
+
   showRequest(node) {
     if (this.settings.faults.length > 0) return this.#noticeFaults();
     showRequest(this.#body(this.#conversation.path(node.parent)));
@@ -170,7 +178,11 @@ export class Chat {
     const messages = settled.filter((said, index) => said.role !== "user" || settled[index + 1]?.role !== "user"); // older conversations may have two in a row
     const { model, values, tools } = this.settings;
     const settings = { parameters: this.settings.parameters, schema: this.settings.schema, topLogprobs: this.settings.topLogprobs };
-    const all = continued === null ? messages : [...messages, continued];
+    const hosted = this.settings.hostedEntries;
+    if (continued === null && (hosted.length > 0 || messages.some((said) => said.hosted.length > 0))) {
+      return responseBody({ model: model.name, system: values.system, messages, settings, tools, hosted });
+    }
+    const all = [...messages.filter(({ role }) => role !== "approval"), ...(continued === null ? [] : [continued])];
     return chatBody({ model: model.name, system: values.system, messages: all, settings, tools, continued: continued !== null });
   }
 
@@ -206,16 +218,17 @@ export class Chat {
   /** Calls of built-in tools alone are answered at once, where that is set. */
   #runTools(conversation, { id, message: said }, round) {
     const node = conversation.node(id);
-    const isOurs = said.toolCalls.length > 0 && said.toolCalls.every((call) => BUILTIN_NAMES.includes(call.name));
+    const isOurs = said.toolCalls.length > 0 && !said.hosted.some(({ type }) => type === "mcp_approval_request") && said.toolCalls.every((call) => BUILTIN_NAMES.includes(call.name));
     const isDue = isOurs && said.finishReason === "tool_calls" && this.settings.values.runsBuiltinTools;
     if (!isDue || this.settings.faults.length > 0 || round >= MAX_TOOL_ROUNDS || this.#runs.has(conversation) || conversation.activeLeaf !== id) return;
     this.#addResults(conversation, node, said.toolCalls.map(runBuiltin));
     this.#answer(conversation, { round: round + 1 });
   }
 
-  #tellEnd({ error, toolCalls, finishReason }) {
+  #tellEnd({ error, toolCalls, hosted, finishReason }) {
     if (error !== null) announce(`The answer failed: ${error.message}`);
     else if (finishReason === "stopped") announce("The answer was stopped");
+    else if (hosted.some(({ type }) => type === "mcp_approval_request")) announce("A call waits for your decision");
     else announce(toolCalls.length > 0 ? "The answer calls a tool" : "The answer is complete");
   }
 

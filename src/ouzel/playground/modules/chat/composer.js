@@ -2,7 +2,7 @@
 
 import { byId, isComposing } from "../dom.js";
 import { Attachments } from "./attachments.js";
-import { IMAGE_TYPES, readImages } from "./images.js";
+import { FILE_TYPES, readImages } from "./images.js";
 
 export class Composer {
   #reading = null; // until all pictures that were chosen have been read
@@ -14,7 +14,7 @@ export class Composer {
     this.area = byId("prompt");
     this.attachments = new Attachments(byId("pictures"), () => this.focus());
     this.picker = byId("picture-file");
-    this.picker.accept = IMAGE_TYPES.join(",");
+    this.picker.accept = FILE_TYPES.join(",");
     this.seesImages = false;
     this.isBusy = false;
     this.#listen();
@@ -81,7 +81,7 @@ export class Composer {
   async #add(files) {
     if (!this.seesImages) return this.notice("This model reads text only: it takes no pictures.", () => !this.seesImages);
     const { images, refused } = await readImages(files);
-    if (refused.length > 0) this.notice(`Not a picture that can be sent: ${refused.join(", ")}`, () => false);
+    if (refused.length > 0) this.notice(`Not a picture or PDF that can be sent: ${refused.join(", ")}`, () => false);
     this.attachments.images = [...this.attachments.images, ...images];
     this.picker.value = "";
   }

@@ -2,7 +2,8 @@
 
 /**
  * A message. `content` is text; `images` are data URLs with names; `toolCalls` have `id`, `name` and `arguments` (JSON
- * text); a tool's message has the `toolCallId` that it answers. What is known of how an answer came to be, its
+ * text); a tool's message has the `toolCallId` that it answers. `hosted` are items of tools that the server ran,
+ * `citations` the sources that an answer names, and `approvals` decisions of a person about calls. What is known of how an answer came to be, its
  * `figures`, `tokens` (log probabilities) and `error`, is for those who look at it and no part of later requests.
  */
 export function message(role, properties = {}) {
@@ -13,6 +14,9 @@ export function message(role, properties = {}) {
     images: [],
     toolCalls: [],
     toolCallId: null,
+    hosted: [],
+    citations: [],
+    approvals: [],
     finishReason: null,
     figures: null,
     tokens: null,
@@ -30,7 +34,7 @@ export class Conversation {
     this.id = id;
     this.title = title;
     this.updated = updated;
-    this.nodes = nodes;
+    this.nodes = nodes.map((node) => ({ ...node, message: message(node.message.role, node.message) })); // those of older pages lack properties
     this.activeLeaf = activeLeaf ?? nodes.at(-1)?.id ?? null;
     this.running = null; // the node of the answer that is being made
     this.record = null; // the library's, as it was when this conversation was last loaded or saved

@@ -3,12 +3,15 @@
 import { button, copyFrom, element, fill, isComposing } from "../dom.js";
 import { MarkdownView } from "../markdown/view.js";
 import { checkAgainst } from "../schema_check.js";
-import { Attachments } from "./attachments.js";
+import { Attachments, attachmentView } from "./attachments.js";
+import { citationsView } from "./citations_view.js";
 import { figuresText } from "./figures_text.js";
+import { decisionText } from "./hosted_texts.js";
+import { HostedView } from "./hosted_view.js";
 import { tokenView } from "./token_view.js";
 import { ToolCallsView } from "./tool_calls_view.js";
 
-const NAMES = { user: "You", assistant: "Answer", tool: "Tool result", system: "System" };
+const NAMES = { user: "You", assistant: "Answer", tool: "Tool result", system: "System", approval: "Your decision" };
 
 export class MessageView {
   #content = element("div", { class: "content" });
@@ -18,6 +21,7 @@ export class MessageView {
   #markdown = null;
   #thought = null;
   #calls = null;
+  #hosted = null;
   #place = null;
   #settledAs = ""; // what of the place can be seen
 
@@ -36,6 +40,7 @@ export class MessageView {
     if (reasoning) this.#think(reasoning);
     if (content) this.#markdown.append(content);
     if (this.node.message.toolCalls.length > 0) this.#drawCalls(false);
+    this.#drawHosted(false);
   }
 
   /** Draws what stands around the text, once the message is whole. `place` says where in the tree it stands. */
@@ -48,7 +53,8 @@ export class MessageView {
     this.#thought?.finish();
     const { message } = this.node;
     if (message.toolCalls.length > 0) this.#drawCalls(place.isLast && message.error === null);
-    fill(this.#notes, schemaNote(message), this.#errorNote(), finishNote(message));
+    this.#drawHosted(place.isLast && message.error === null && message.finishReason !== "stopped");
+    fill(this.#notes, citationsView(message.citations), schemaNote(message), this.#errorNote(), finishNote(message));
     fill(this.#footer, this.#branches(), ...this.#buttons(), figuresNote(message));
   }
 
@@ -60,8 +66,9 @@ export class MessageView {
 
   #drawContent() {
     const { message } = this.node;
-    const images = message.images.map(({ name, url }) => element("img", { src: url, alt: name, title: name, class: "picture" }));
+    const images = message.images.map((image) => attachmentView(image, { class: "picture" }));
     fill(this.#content, images.length > 0 ? element("div", { class: "pictures" }, ...images) : null);
+    if (message.role === "approval") return this.#content.append(element("div", { class: "plain", text: message.approvals.map(decisionText).join("\n") }));
     if (message.role !== "assistant") return this.#content.append(element("div", { class: "plain", text: message.content }));
     const prose = element("div", { class: "markdown" });
     this.#content.append(prose);
@@ -88,6 +95,17 @@ export class MessageView {
     this.#calls.draw(isOpen);
   }
 
+  /** Draws what the server's tools did, above the text; `isOpen` says that calls wait for a decision. */
+  #drawHosted(isOpen) {
+    const { hosted } = this.node.message;
+    if (hosted.length === 0) return;
+    if (this.#hosted === null) {
+      this.#hosted = new HostedView((approvals) => this.actions.takeApprovals(this.node, approvals));
+      this.#content.prepend(this.#hosted.element);
+    }
+    this.#hosted.draw(hosted, isOpen);
+  }
+
   #branches() {
     const { siblings } = this.#place;
     if (siblings.length < 2) return null;
@@ -101,12 +119,13 @@ export class MessageView {
   }
 
   #buttons() {
-    const { role, content, tokens, finishReason, toolCalls } = this.node.message;
+    const { role, content, tokens, finishReason, toolCalls, hosted } = this.node.message;
     const { isLast } = this.#place;
     const copy = button("Copy", (event) => copyFrom(event.currentTarget, content));
     const edit = button("Edit", () => this.#edit());
     if (role === "user" || role === "tool") return [copy, edit];
-    const isCut = isLast && ["length", "stopped"].includes(finishReason) && content !== "" && toolCalls.length === 0;
+    if (role === "approval") return [];
+    const isCut = isLast && hosted.length === 0 && ["length", "stopped"].includes(finishReason) && content !== "" && toolCalls.length === 0;
     return [
       copy,
       edit,
@@ -159,6 +178,7 @@ export class MessageView {
 
   #drawAgain() {
     this.#calls = null;
+    this.#hosted = null;
     this.#thought = null;
     this.#reasoning.querySelector(".markdown")?.remove();
     this.#drawContent();

@@ -1,5 +1,8 @@
 // A chat becomes the body of a request. Settings that are empty are not sent: the model's own defaults hold then.
 
+import { itemsOf } from "../storage/items.js";
+import { isPicture } from "./images.js";
+
 /** Returns the body for POST /v1/chat/completions. `continued` is an answer that the model is to go on with. */
 export function chatBody({ model, system, messages, settings, tools, continued = false }) {
   const body = { model, messages: messages.map(wireMessage), ...settings.parameters };
@@ -9,6 +12,24 @@ export function chatBody({ model, system, messages, settings, tools, continued =
   if (settings.topLogprobs !== null) Object.assign(body, { logprobs: true, top_logprobs: settings.topLogprobs });
   if (continued) Object.assign(body, { continue_final_message: true, add_generation_prompt: false });
   return { ...body, stream: true, stream_options: { include_usage: true } };
+}
+
+/** Returns the body for POST /v1/responses, where the server runs the tools of the entries `hosted`. */
+export function responseBody({ model, system, messages, settings, tools, hosted }) {
+  const { max_tokens: maxTokens, ...parameters } = settings.parameters;
+  const body = { model, input: messages.flatMap(itemsOf), ...parameters };
+  if (system) body.instructions = system;
+  if (maxTokens !== undefined) body.max_output_tokens = maxTokens;
+  body.tools = [...tools.map(({ function: called }) => ({ type: "function", ...called })), ...hosted];
+  if (settings.schema !== null) body.text = { format: { type: "json_schema", ...responseFormat(settings.schema).json_schema } };
+  const include = [];
+  if (hosted.some(({ type }) => type === "code_interpreter")) include.push("code_interpreter_call.outputs");
+  if (settings.topLogprobs !== null) {
+    include.push("message.output_text.logprobs");
+    body.top_logprobs = settings.topLogprobs;
+  }
+  if (include.length > 0) body.include = include;
+  return { ...body, store: false, stream: true };
 }
 
 function responseFormat(schema) {
@@ -26,7 +47,10 @@ export function wireMessage(said) {
 
 function userContent({ content, images }) {
   if (images.length === 0) return content;
-  const parts = images.map(({ url }) => ({ type: "image_url", image_url: { url } }));
+  const parts = images.map(({ name, url }) => {
+    if (isPicture(url)) return { type: "image_url", image_url: { url } };
+    return { type: "file", file: { filename: name, file_data: url } };
+  });
   return content ? [...parts, { type: "text", text: content }] : parts;
 }
 

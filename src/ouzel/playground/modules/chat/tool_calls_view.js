@@ -2,6 +2,7 @@
 
 import { button, element } from "../dom.js";
 import { BUILTIN_NAMES, runBuiltin } from "../tools/builtin.js";
+import { formatted } from "./hosted_texts.js";
 
 export class ToolCallsView {
   #texts = new Map(); // what has been written as results, by the places of their calls
@@ -43,13 +44,5 @@ export class ToolCallsView {
     this.draw(true);
     const next = this.calls.findIndex((_, each) => !this.#used.has(each));
     this.element.querySelector(`[data-call="${next}"]`).focus();
-  }
-}
-
-function formatted(text) {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text; // it is still being written, or is as the model wrote it
   }
 }

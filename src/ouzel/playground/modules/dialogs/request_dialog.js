@@ -4,8 +4,30 @@ import { Api, ROOT } from "../api.js";
 import { button, copyFrom, element } from "../dom.js";
 import { openDialog } from "./dialog.js";
 
-const OPENAI_FIELDS = new Set(["model", "messages", "temperature", "top_p", "presence_penalty", "frequency_penalty", "max_tokens", "seed", "stop", "tools", "response_format", "logprobs", "top_logprobs", "stream", "stream_options"]);
+const OPENAI_FIELDS = new Set(["model", "messages", "temperature", "top_p", "presence_penalty", "frequency_penalty", "max_tokens", "seed", "stop", "tools", "response_format", "logprobs", "top_logprobs", "stream", "stream_options", "input", "instructions", "max_output_tokens", "text", "include", "store"]);
 const FORMS = { curl: curlText, Python: pythonText, JavaScript: javaScriptText };
+const PYTHON_CHUNKS = [
+  "for chunk in stream:",
+  "    for choice in chunk.choices:",
+  '        print(choice.delta.content or "", end="", flush=True)',
+];
+const PYTHON_EVENTS = [
+  "for event in stream:",
+  '    if event.type == "response.output_text.delta":',
+  '        print(event.delta, end="", flush=True)',
+  '    elif event.type == "response.output_item.done" and event.item.type != "message":',
+  "        print(event.item.to_dict())",
+];
+const JAVASCRIPT_CHUNKS = [
+  "for await (const chunk of stream) {",
+  "  const delta = chunk.choices[0]?.delta;",
+  '  process.stdout.write(delta?.content ?? "");',
+];
+const JAVASCRIPT_EVENTS = [
+  "for await (const event of stream) {",
+  '  if (event.type === "response.output_text.delta") process.stdout.write(event.delta);',
+  '  else if (event.type === "response.output_item.done" && event.item.type !== "message") console.log(event.item);',
+];
 const PYTHON_CALLS = [
   "        for call in choice.delta.tool_calls or []:",
   '            name = f"\\n{call.function.name} " if call.function.name else ""',
@@ -35,7 +57,7 @@ export function showRequest(body) {
 export function curlText(body) {
   const key = Api.key ? ` \\\n  -H "Authorization: Bearer $API_KEY"` : "";
   const text = JSON.stringify(body, null, 2); // as a document: a picture is longer than an argument may be
-  return `curl ${new URL("v1/chat/completions", ROOT)} \\\n  -H 'Content-Type: application/json'${key} \\\n  -d @- <<'END'\n${text}\nEND`;
+  return `curl ${new URL(body.input ? "v1/responses" : "v1/chat/completions", ROOT)} \\\n  -H 'Content-Type: application/json'${key} \\\n  -d @- <<'END'\n${text}\nEND`;
 }
 
 export function pythonText(body) {
@@ -48,13 +70,10 @@ export function pythonText(body) {
     "from openai import OpenAI",
     "",
     `client = OpenAI(base_url="${new URL("v1", ROOT)}", api_key=${Api.key ? 'os.environ["API_KEY"]' : '"none"'})`,
-    "stream = client.chat.completions.create(",
+    `stream = client.${body.input ? "responses" : "chat.completions"}.create(`,
     ...fields,
     ")",
-    "for chunk in stream:",
-    "    for choice in chunk.choices:",
-    '        print(choice.delta.content or "", end="", flush=True)',
-    ...(body.tools ? PYTHON_CALLS : []),
+    ...(body.input ? PYTHON_EVENTS : [...PYTHON_CHUNKS, ...(body.tools ? PYTHON_CALLS : [])]),
   ].filter((line) => Api.key || !["import os"].includes(line)).join("\n").trimStart();
 }
 
@@ -64,11 +83,8 @@ export function javaScriptText(body) {
     'import OpenAI from "openai";',
     "",
     `const client = new OpenAI({ baseURL: "${new URL("v1", ROOT)}", apiKey: ${key} });`,
-    `const stream = await client.chat.completions.create(${JSON.stringify(body, null, 2)});`,
-    "for await (const chunk of stream) {",
-    "  const delta = chunk.choices[0]?.delta;",
-    '  process.stdout.write(delta?.content ?? "");',
-    ...(body.tools ? JAVASCRIPT_CALLS : []),
+    `const stream = await client.${body.input ? "responses" : "chat.completions"}.create(${JSON.stringify(body, null, 2)});`,
+    ...(body.input ? JAVASCRIPT_EVENTS : [...JAVASCRIPT_CHUNKS, ...(body.tools ? JAVASCRIPT_CALLS : [])]),
     "}",
   ].join("\n");
 }

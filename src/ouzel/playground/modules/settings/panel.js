@@ -30,6 +30,7 @@ export class SettingsPanel {
       section("Reasoning", settings.values.reasoning !== "", this.#reasoning()),
       section("Structured output", settings.values.hasSchema, ...this.#schema()),
       section("Tools", settings.values.builtinTools.length > 0 || settings.values.tools !== "", ...this.#tools()),
+      ...this.#hosted(),
       section("Tokens", settings.values.showsTokens, ...this.#tokens()),
       section("Conversations", false, this.#keeping()),
       button("Set everything back", () => this.#reset(), { class: "quiet" }),
@@ -124,6 +125,14 @@ export class SettingsPanel {
     return [this.#check("hasSchema", "Answer in JSON by a schema"), area, fault];
   }
 
+  /** Returns a section with the tools that the server runs; none without such tools. */
+  #hosted() {
+    const { server, values } = this.settings;
+    if (server.hostedTools.length === 0) return [];
+    const boxes = server.hostedTools.map(({ name, entry }) => this.#choice("hostedTools", `hosted-${name}`, name, `Offer ${labelOf(entry)}`));
+    return [section("Tools of the server", values.hostedTools.length > 0, ...boxes, this.#check("asksForApproval", "Ask before each call of an MCP server"))];
+  }
+
   #tools() {
     const fault = element("small", { class: "fault", role: "alert", data: { of: "Tools" } });
     const hint = "A list of functions in JSON; you type what they return.";
@@ -133,13 +142,18 @@ export class SettingsPanel {
   }
 
   #builtin(name) {
-    const names = () => this.settings.values.builtinTools;
-    const box = element("input", { type: "checkbox", id: `tool-${name}`, checked: names().includes(name) });
+    return this.#choice("builtinTools", `tool-${name}`, name, `Offer the ${name}`);
+  }
+
+  /** Returns a box that adds a name to a list of the settings. */
+  #choice(list, id, name, label) {
+    const names = () => this.settings.values[list];
+    const box = element("input", { type: "checkbox", id, checked: names().includes(name) });
     box.addEventListener("change", () => {
-      this.settings.set("builtinTools", box.checked ? [...names(), name] : names().filter((each) => each !== name));
+      this.settings.set(list, box.checked ? [...names(), name] : names().filter((each) => each !== name));
       this.#changed();
     });
-    return element("label", { class: "check" }, box, `Offer the ${name}`);
+    return element("label", { class: "check" }, box, label);
   }
 
   #tokens() {
@@ -164,6 +178,11 @@ export class SettingsPanel {
 
 function section(title, isOpen, ...children) {
   return element("details", { class: "section", open: isOpen }, element("summary", { text: title }), ...children);
+}
+
+function labelOf({ type, server_label: label }) {
+  if (type === "mcp") return `the MCP server ${label}`;
+  return { web_search: "web search", code_interpreter: "Python in a sandbox" }[type] ?? type;
 }
 
 function placeholderOf(standard) {

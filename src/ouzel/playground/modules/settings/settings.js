@@ -18,6 +18,8 @@ const UNSET = {
   numAlternatives: 5,
   builtinTools: [],
   runsBuiltinTools: true,
+  hostedTools: [], // names of tools that the server runs
+  asksForApproval: true,
   tools: "",
   isOnServer: true,
 };
@@ -101,6 +103,13 @@ export class Settings {
   get tools() {
     const own = this.values.tools.trim() ? [JSON.parse(this.values.tools)].flat() : [];
     return [...builtinDefinitions(this.values.builtinTools), ...own.map(toDefinition)];
+  }
+
+  /** Returns the entries, as requests have them, of the chosen tools that the server runs. */
+  get hostedEntries() {
+    const approval = this.values.asksForApproval ? "always" : "never";
+    const chosen = this.server.hostedTools.filter(({ name }) => this.values.hostedTools.includes(name));
+    return chosen.map(({ entry }) => (entry.type === "mcp" ? { ...entry, require_approval: approval } : entry));
   }
 
   get topLogprobs() {

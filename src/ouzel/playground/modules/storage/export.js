@@ -1,12 +1,14 @@
 // A conversation as a file: all of it in JSON, or the branch that is shown in Markdown.
 
+import { decisionText, hostedParts } from "../chat/hosted_texts.js";
 import { wireMessage } from "../chat/request.js";
 
-const ROLES = { user: "You", assistant: "Answer", tool: "Tool result", system: "System" };
+const ROLES = { user: "You", assistant: "Answer", tool: "Tool result", system: "System", approval: "Decision" };
 
 export function jsonText(conversation) {
   const { title, updated, nodes, activeLeaf } = conversation;
-  const messages = conversation.path().map((node) => wireMessage(node.message));
+  const said = conversation.path().map((node) => node.message);
+  const messages = said.filter(({ role }) => role !== "approval").map(wireMessage);
   return JSON.stringify({ title, updated: new Date(updated).toISOString(), messages, tree: { activeLeaf, nodes } }, null, 2);
 }
 
@@ -21,11 +23,18 @@ export function fileName(title, ending) {
   return `${name.replace(/^-+|-+$/g, "") || "conversation"}.${ending}`;
 }
 
-function markdownOf({ role, content, reasoning, images, toolCalls }) {
+function markdownOf({ role, content, reasoning, images, toolCalls, hosted, approvals }) {
   const parts = [`## ${ROLES[role] ?? role}`];
   if (reasoning) parts.push(reasoning.replace(/^/gm, "> "));
   if (images.length > 0) parts.push(images.map(({ name }) => `(picture: ${name})`).join("\n"));
+  parts.push(...hosted.map(hostedMarkdown).filter(Boolean));
+  parts.push(...approvals.map(decisionText));
   if (content) parts.push(content);
   parts.push(...toolCalls.map((call) => `Calls \`${call.name}\`:\n\n\`\`\`json\n${call.arguments}\n\`\`\``));
   return parts.join("\n\n");
+}
+
+function hostedMarkdown(item) {
+  const { title, details, result } = hostedParts(item);
+  return [title, details, result].filter(Boolean).map((text, index) => (index === 0 ? text : `\`\`\`\`\n${text}\n\`\`\`\``)).join("\n\n");
 }

@@ -3,6 +3,8 @@
 // the one before, "<" with the number of the message that it follows (0: none).
 
 import { message } from "../chat/conversation.js";
+import { isPicture } from "../chat/images.js";
+import { citationsOf, isHosted } from "../chat/response_answer.js";
 
 const KEY_PREFIX = "tree";
 const MAX_VALUE_LENGTH = 512; // the API's, of a value of metadata
@@ -11,20 +13,30 @@ const MAX_TREE_KEYS = 13; // of the API's 16 keys
 export function itemsOf(said) {
   if (said.role === "tool") return [{ type: "function_call_output", call_id: said.toolCallId, output: said.content }];
   if (said.role === "user") return [{ type: "message", role: "user", content: userParts(said) }];
+  if (said.role === "approval") return said.approvals.map(approvalItem);
   const items = said.reasoning ? [reasoningItem(said.reasoning)] : [];
-  if (said.content || said.toolCalls.length === 0) {
-    items.push({ type: "message", role: "assistant", content: [{ type: "output_text", text: said.content }] });
+  items.push(...said.hosted);
+  if (said.content || said.toolCalls.length + said.hosted.length === 0) {
+    items.push({ type: "message", role: "assistant", content: [{ type: "output_text", text: said.content, ...annotations(said) }] });
   }
   return [...items, ...said.toolCalls.map(callItem)];
 }
 
 function userParts({ content, images }) {
-  const parts = images.map(({ url }) => ({ type: "input_image", image_url: url }));
+  const parts = images.map(({ name, url }) => (isPicture(url) ? { type: "input_image", image_url: url } : { type: "input_file", filename: name, file_data: url }));
   return content || parts.length === 0 ? [...parts, { type: "input_text", text: content }] : parts;
 }
 
 function reasoningItem(text) {
   return { type: "reasoning", summary: [], content: [{ type: "reasoning_text", text }] };
+}
+
+function approvalItem({ id, approve }) {
+  return { type: "mcp_approval_response", approval_request_id: id, approve };
+}
+
+function annotations({ citations }) {
+  return citations.length > 0 ? { annotations: citations.map(({ marker, ...annotation }) => annotation) } : {};
 }
 
 function callItem({ id, name, arguments: text }) {
@@ -45,8 +57,14 @@ function takeItem(said, item) {
     Object.assign(said, { role: "tool", toolCallId: item.call_id, content: textOf(item.output) });
   } else if (item.type === "reasoning") {
     said.reasoning += textOf(item.content ?? []);
+  } else if (item.type === "mcp_approval_response") {
+    said.role = "approval";
+    said.approvals.push({ id: item.approval_request_id, approve: item.approve });
+  } else if (isHosted(item)) {
+    said.hosted.push(item);
   } else if (item.type === "message") {
     said.role = item.role;
+    said.citations.push(...citationsOf(item));
     said.content += textOf(item.content);
     said.images.push(...imagesOf(item.content));
   }
@@ -59,8 +77,8 @@ function textOf(content) {
 
 function imagesOf(content) {
   if (typeof content === "string") return [];
-  const parts = content.filter((part) => part.type === "input_image" && part.image_url);
-  return parts.map((part, index) => ({ name: `image ${index + 1}`, url: part.image_url }));
+  const parts = content.filter((part) => (part.type === "input_image" ? part.image_url : part.file_data));
+  return parts.map((part, index) => ({ name: part.filename ?? `image ${index + 1}`, url: part.image_url ?? part.file_data }));
 }
 
 /** `parts` are, for each message, the number of its items and the place of the message that it follows (-1: none). */

@@ -57,8 +57,8 @@ function pathOf(id) {
 }
 
 /** An answer that failed before its first word is not kept. */
-export function isSettled({ role, content, reasoning, toolCalls, images }) {
-  return role === "tool" || Boolean(content || reasoning) || toolCalls.length > 0 || images.length > 0;
+export function isSettled({ role, content, reasoning, toolCalls, images, hosted }) {
+  return ["tool", "approval"].includes(role) || Boolean(content || reasoning) || toolCalls.length + images.length + hosted.length > 0;
 }
 
 function describe(conversation, ids) {

@@ -18,9 +18,10 @@ from ouzel.prompts.media.fetching.sources import (
     InlineSource,
     RemoteSource,
     Source,
+    UploadedSource,
     read_inline,
 )
-from ouzel.prompts.media.picture import PictureLimits
+from ouzel.prompts.media.picture import PictureLimits, check_file_size
 from ouzel.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
@@ -72,14 +73,17 @@ class Intake:
             case RemoteSource():
                 data = await self._download(source.url, path)
                 return await self._threads.run(partial(check, data))
-            case InlineSource() | FileSource():
+            case InlineSource() | FileSource() | UploadedSource():
                 return await self._threads.run(lambda: check(self._read(source, path)))
             case _:
                 assert_never(source)
 
-    def _read(self, source: InlineSource | FileSource, path: str) -> bytes:
+    def _read(self, source: InlineSource | FileSource | UploadedSource, path: str) -> bytes:
         if isinstance(source, InlineSource):
             return read_inline(source, path, self.limits)
+        if isinstance(source, UploadedSource):
+            check_file_size(len(source.data), path, self.limits)
+            return source.data
         return self._files.read(source.file_path, path, self.limits)
 
     async def _download(self, url: str, path: str) -> bytes:

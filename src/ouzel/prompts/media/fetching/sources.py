@@ -11,11 +11,12 @@ import binascii
 import re
 from dataclasses import dataclass, field
 from string import hexdigits
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_to_bytes
 
 import numpy as np
 
 from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.parts import DocumentPart, MediaPart
 from ouzel.prompts.media.picture import PictureLimits, check_file_size
 
 _BASE64_MARK = "base64,"
@@ -35,6 +36,7 @@ _HEAD_DIGITS = 16  # base64 digits: the 12 bytes that identify a WebP file
 _PICTURE_BEGINNINGS = re.compile(
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff[\xc0-\xfe]|GIF8[79]a|RIFF.{4}WEBP", re.DOTALL
 )
+_BMP = b"BM"
 BARE_FORM = "the base64 of a PNG, JPEG, WebP or GIF"
 _FORMS = f"must be a data URL, {BARE_FORM}, an http or https URL, or the path of a file"
 
@@ -55,7 +57,17 @@ class FileSource:
     file_path: str
 
 
-Source = InlineSource | RemoteSource | FileSource
+@dataclass(frozen=True, slots=True)
+class UploadedSource:
+    data: bytes = field(repr=False)
+
+
+Source = InlineSource | RemoteSource | FileSource | UploadedSource
+
+
+def find_source(part: MediaPart | DocumentPart) -> Source:
+    """Returns the source of a part. Raises InvalidRequest."""
+    return read_source(part.url, part.path) if part.data is None else UploadedSource(part.data)
 
 
 def read_source(url: str, path: str) -> Source:
@@ -99,6 +111,11 @@ def _is_bare_picture(text: str) -> bool:
         return False
 
 
+def is_picture(data: bytes) -> bool:
+    """Tells whether a file begins like a picture."""
+    return _PICTURE_BEGINNINGS.match(data) is not None or data.startswith(_BMP)
+
+
 def _read_file_url(url: str, path: str) -> str:
     text = url.partition(":")[2]
     if text.startswith("//"):
@@ -109,6 +126,18 @@ def _read_file_url(url: str, path: str) -> str:
             )
         text = slash + rest
     return unquote(text, errors="surrogateescape")
+
+
+def read_beginning(source: InlineSource, num_bytes: int) -> bytes:
+    """Returns about the first bytes of an inline file; nothing if they cannot be decoded."""
+    head = source.text[: 3 * num_bytes].encode("ascii", "replace")
+    if not source.is_base64:
+        return unquote_to_bytes(head)
+    digits = _base64_digits(head)
+    try:
+        return binascii.a2b_base64(digits[: len(digits) // 4 * 4])
+    except binascii.Error:
+        return b""
 
 
 def read_inline(source: InlineSource, path: str, limits: PictureLimits) -> bytes:

@@ -1,0 +1,1 @@
+"""This room lets chats of other APIs than Responses run tools of the server; without HTTP."""

@@ -1,0 +1,54 @@
+// The texts about a tool that the server runs: what it is called with, and what it answers.
+
+/** Returns the title of an item, its arguments, its result, and whether it failed; empty texts where there are none. */
+export function hostedParts(item) {
+  const error = errorText(item.error);
+  const result = error || outputText(item);
+  const isFailed = error !== "" || item.status === "failed";
+  return { ...headOf(item), result, isFailed };
+}
+
+export function decisionText({ approve }) {
+  return approve ? "Allowed." : "Not allowed.";
+}
+
+export function formatted(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text; // it is still being written, or is as the model wrote it
+  }
+}
+
+function headOf(item) {
+  const { type, action } = item;
+  if (type === "mcp_list_tools") return { title: `${item.server_label}: ${countText(item.tools ?? [])}`, details: (item.tools ?? []).map(({ name }) => name).join("\n") };
+  if (type === "mcp_call" || type === "mcp_approval_request") return { title: `${item.server_label}.${item.name}`, details: formatted(item.arguments ?? "") };
+  if (type === "web_search_call") return { title: webTitle(action ?? {}), details: "" };
+  if (type === "code_interpreter_call") return { title: "Python", details: item.code ?? "" };
+  if (type === "file_search_call") return { title: "Search in files", details: (item.queries ?? []).join("\n") };
+  return { title: type.replaceAll("_", " "), details: action === undefined ? "" : JSON.stringify(action, null, 2) };
+}
+
+function webTitle({ type, query, url, pattern }) {
+  if (type === "open_page") return `Opens ${url}`;
+  if (type === "find_in_page") return `Finds “${pattern}” in ${url}`;
+  return query ? `Searches the web: ${query}` : "Searches the web";
+}
+
+function countText(tools) {
+  return tools.length === 1 ? "1 tool" : `${tools.length} tools`;
+}
+
+function outputText({ output, outputs }) {
+  if (typeof output === "string") return output;
+  if (output !== undefined && output !== null) return JSON.stringify(output, null, 2);
+  return (outputs ?? []).map(({ logs }) => logs ?? "").join("\n");
+}
+
+function errorText(error) {
+  if (error === undefined || error === null) return "";
+  if (typeof error === "string") return error;
+  if (Array.isArray(error.content)) return error.content.map(({ text }) => text ?? "").join("\n");
+  return error.message ?? JSON.stringify(error);
+}

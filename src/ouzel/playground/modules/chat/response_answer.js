@@ -1,0 +1,112 @@
+// An answer from the Responses API, where the server runs tools itself: its events go into a message.
+
+const TEXT = ["response.output_text.delta", "response.refusal.delta"];
+const HOSTED = ["mcp_list_tools", "mcp_call", "mcp_approval_request", "web_search_call", "file_search_call", "code_interpreter_call", "shell_call", "shell_call_output"];
+const UNKNOWN_EFFECT = "The call was stopped. It is unknown whether it had an effect.";
+
+/** Tells whether an item belongs to a tool that the server runs. */
+export function isHosted(item) {
+  return HOSTED.includes(item.type);
+}
+
+/** Takes the events of one response into a message. `clock` measures the times of tokens. */
+export class ResponseReader {
+  #isMessageOpen = false;
+
+  constructor(into, clock, onDelta) {
+    Object.assign(this, { into, clock, onDelta });
+  }
+
+  take(event) {
+    const { into, clock } = this;
+    let [content, reasoning] = ["", ""];
+    if (TEXT.includes(event.type)) {
+      const isSecond = !this.#isMessageOpen && into.content !== ""; // two messages are two paragraphs
+      this.#isMessageOpen = true;
+      content = (isSecond ? "\n\n" : "") + event.delta;
+      if (event.logprobs?.length > 0) (into.tokens ??= []).push(...event.logprobs.map(toToken));
+    } else if (event.type === "response.reasoning_text.delta") reasoning = event.delta;
+    else if (event.type === "response.output_item.added" && isHosted(event.item)) into.hosted.push(event.item);
+    else if (event.type === "response.mcp_call_arguments.done") this.#change(event.item_id, { arguments: event.arguments });
+    else if (event.type === "response.output_item.done") this.#endItem(event.item);
+    else if (["response.completed", "response.incomplete"].includes(event.type)) this.#end(event.response);
+    else if (event.type === "response.failed") throw new Error(event.response.error?.message ?? "The response failed.");
+    else if (event.type === "error") throw new Error(event.message ?? event.error?.message ?? "The response failed.");
+    else return;
+    if (content || reasoning) clock.tick();
+    into.content += content;
+    into.reasoning += reasoning;
+    this.onDelta(into, { content, reasoning });
+  }
+
+  #change(id, changes) {
+    const { hosted } = this.into;
+    const index = hosted.findIndex((item) => item.id === id);
+    if (index >= 0) hosted[index] = { ...hosted[index], ...changes };
+    return index >= 0;
+  }
+
+  #endItem(item) {
+    const { into } = this;
+    if (isHosted(item)) {
+      if (!this.#change(item.id, item)) into.hosted.push(item);
+    } else if (item.type === "function_call") {
+      into.toolCalls.push({ id: item.call_id, name: item.name, arguments: item.arguments });
+      this.clock.tick();
+    } else if (item.type === "message") {
+      into.citations.push(...citationsOf(item));
+      this.#isMessageOpen = false;
+    }
+  }
+
+  #end({ usage, incomplete_details: details }) {
+    const { into, clock } = this;
+    if (details) into.finishReason = details.reason === "content_filter" ? "content_filter" : "length";
+    else into.finishReason = into.toolCalls.length > 0 ? "tool_calls" : "stop";
+    if (!usage) return;
+    clock.usage = { completion_tokens: usage.output_tokens, prompt_tokens: usage.input_tokens, prompt_tokens_details: usage.input_tokens_details };
+  }
+}
+
+/**
+ * Makes failed calls of those that a broken answer leaves open, so that no later request runs them again: calls that
+ * have begun, and calls that `input` approves. Unfinished calls of other tools may run twice, and are dropped.
+ */
+export function failOpenCalls(into, input) {
+  const begun = new Set(into.hosted.map((item) => item.approval_request_id).filter(Boolean));
+  const isEarlier = (id) => input.some((item) => item.type === "mcp_call" && item.approval_request_id === id);
+  const approved = new Set(input.filter((item) => item.type === "mcp_approval_response" && item.approve).map((item) => item.approval_request_id));
+  const isOpen = ({ type, id }) => type === "mcp_approval_request" && approved.has(id) && !begun.has(id) && !isEarlier(id);
+  const open = input.filter(isOpen).map(({ id, name, server_label: label, arguments: text }) => ({
+    type: "mcp_call",
+    id: `mcp_${id}`,
+    name,
+    server_label: label,
+    arguments: text,
+    approval_request_id: id,
+  }));
+  const isRunning = ({ type, status }) => type !== "mcp_list_tools" && ["in_progress", "calling", "searching", "interpreting"].includes(status);
+  const kept = into.hosted.filter((item) => item.type === "mcp_call" || !isRunning(item));
+  into.hosted = [...kept, ...open].map((item) => (open.includes(item) || isRunning(item) ? failed(item) : item));
+}
+
+function failed(call) {
+  return { ...call, status: "failed", error: { type: "mcp_tool_execution_error", content: [{ type: "text", text: UNKNOWN_EFFECT }] } };
+}
+
+/** Returns the citations of a message. The marker is the part of the text, such as 【1】, that names the source. */
+export function citationsOf({ content }) {
+  const parts = Array.isArray(content) ? content : [];
+  return parts.flatMap(({ text = "", annotations = [] }) => {
+    const characters = [...text]; // the API counts characters, and JavaScript counts halves of some
+    return annotations.map((annotation) => {
+      const { start_index: from, end_index: to } = annotation;
+      const marker = to === undefined ? "" : characters.slice(from, to).join("");
+      return { ...annotation, marker };
+    });
+  });
+}
+
+function toToken({ token, logprob, top_logprobs: alternatives = [] }) {
+  return { text: token, logprob, alternatives: alternatives.map((each) => ({ text: each.token, logprob: each.logprob })) };
+}
