@@ -122,7 +122,7 @@ class Containers:
         if key_id is not None and most is not None and of_key + self._starting[key_id] >= most:
             raise TooManyContainers(
                 f"this API key has {most} containers, which is its limit "
-                f"(sandbox_max_containers_per_key): delete one, or wait until one has expired",
+                f"(sandbox_max_per_key): delete one, or wait until one has expired",
                 retry_after_s=_RETRY_S,
             )
         is_full = len(self._containers) + self._starting.total() >= self._max_containers

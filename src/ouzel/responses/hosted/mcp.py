@@ -120,8 +120,6 @@ class McpApprovalRequest(HostedItem, frozen=True, kw_only=True, tag="mcp_approva
     def refuse(self, reason: str | None) -> ToolExchange:
         """Returns the call as the model reads it after the client has refused it."""
         text = _REFUSED if not reason else f"{_REFUSED} The reason: {reason}"
-        # The tool could make its words look as if they came from a page that was searched.
-        text = write_without_markers(text)
         return ToolExchange(self.name, self.server_label, self.arguments, text)
 
 
