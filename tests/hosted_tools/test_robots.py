@@ -71,3 +71,9 @@ def test_a_long_file_is_cut_between_its_lines() -> None:
 
 def test_bytes_that_are_no_text_are_no_rules() -> None:
     assert read_robots(b"\xff\xfe\x00" * 1000, "Ouzel").permit(f"{SITE}/x")
+
+
+def test_an_agent_that_is_named_often_has_each_rule_once() -> None:
+    # One rule for each pair of lines would fill gigabytes, from a file of half a megabyte.
+    text = "User-agent: *\n" * 200 + "User-agent: Ouzel\n" * 200 + "Disallow: /x\n"
+    assert len(read_robots(text.encode(), "Ouzel").rules) == 1

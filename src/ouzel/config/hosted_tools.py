@@ -108,6 +108,9 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_max_containers: Annotated[
         int, Meta(ge=1, le=1024), option("Most containers at the same time.")
     ] = 8
+    sandbox_max_per_key: Annotated[
+        int, Meta(ge=1, le=1024), option("Most containers of one API key at the same time.")
+    ] = 4
     sandbox_idle_minutes: Annotated[
         float,
         Meta(gt=0, le=1440),

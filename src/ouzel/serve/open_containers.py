@@ -29,6 +29,7 @@ async def open_containers(config: HostedToolsConfig) -> Containers | None:
         containers = Containers(
             plan,
             max_containers=config.sandbox_max_containers,
+            max_per_key=config.sandbox_max_per_key,
             idle_s=60 * config.sandbox_idle_minutes,
         )
         held = await check_sandbox(plan)

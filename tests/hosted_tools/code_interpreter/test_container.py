@@ -8,6 +8,7 @@ import pytest
 
 from ouzel.errors import InvalidRequest
 from ouzel.hosted_tools.code_interpreter.container import Container
+from ouzel.hosted_tools.code_interpreter.containers import Containers
 from ouzel.hosted_tools.code_interpreter.records import (
     ContainerEnded,
     ContainerNotFound,
@@ -16,6 +17,7 @@ from ouzel.hosted_tools.code_interpreter.records import (
 )
 from tests.hosted_tools.code_interpreter.sandboxes import (
     LIMITS,
+    make_plan,
     opened_container,
     opened_containers,
     pieces,
@@ -196,6 +198,24 @@ async def test_containers_belong_to_a_key(sandbox: None) -> None:
             await containers.create("c")
         await made.end()
         await containers.create("c")
+
+
+async def test_no_key_takes_all_containers(sandbox: None) -> None:
+    containers = Containers(make_plan(), max_containers=3, max_per_key=2, idle_s=3600.0)
+    try:
+        asked = await asyncio.gather(
+            *(containers.create("greedy") for _ in range(5)), return_exceptions=True
+        )
+        refused = [each for each in asked if isinstance(each, TooManyContainers)]
+        assert len(refused) == 3 and "per_key" in str(refused[0])
+        assert len(containers.list("greedy")) == 2
+        await containers.create("modest")
+        with pytest.raises(TooManyContainers, match="this server has 3"):
+            await containers.create("late")
+        await containers.list("greedy")[0].end()
+        await containers.create("greedy")
+    finally:
+        await containers.close()
 
 
 async def test_an_idle_container_ends(sandbox: None) -> None:

@@ -315,6 +315,48 @@ async def test_a_memory_bomb_ends_its_container(container: Container) -> None:
         await container.run_python(many)
 
 
+SOCKETS = """
+import os, socket, time
+def fill(end):
+    end.setblocking(False)
+    try:
+        while True:
+            end.send(bytes(60_000))
+    except OSError:
+        pass
+"""
+
+
+async def test_the_memory_of_the_kernel_for_sockets_is_bounded(sandbox: None) -> None:
+    many = f"""{SOCKETS}
+os.fork(), os.fork()
+ends = [socket.socketpair() for _ in range(100)]
+for pair in ends: fill(pair[0])
+time.sleep(10**6)"""
+    async with opened_container() as container:
+        with pytest.raises(ContainerEnded, match="256 sockets"):
+            await container.run_python(many)
+    long = f"""{SOCKETS}
+listener = socket.create_server(("127.0.0.1", 0))
+ends = []
+while True:
+    ends.append((socket.create_connection(listener.getsockname()), listener.accept()))
+    fill(ends[-1][0])"""
+    async with opened_container(replace(LIMITS, memory_bytes=128 * 2**20)) as container:
+        with pytest.raises(ContainerEnded, match="128 MiB of memory"):
+            await container.run_python(long)
+
+
+async def test_connections_inside_have_no_such_limit(hostile: Container) -> None:
+    code = """
+listener = socket.create_server(("127.0.0.1", 0))
+for _ in range(600):
+    with socket.create_connection(listener.getsockname()), listener.accept()[0]:
+        pass
+"""
+    assert await read_logs(hostile, code) == ""
+
+
 async def test_disks_have_an_end(container: Container) -> None:
     size = LIMITS.file_bytes
     for place, part in (("/mnt/data", 1), ("/tmp", 2), ("/dev/shm", 4)):

@@ -295,6 +295,8 @@ class Container:
             return f"it had more than {limits.max_processes} processes and threads"
         if usage.num_inodes > limits.max_inodes:
             return f"it had more than {limits.max_inodes} files"
+        if usage.num_sockets > limits.max_sockets:
+            return f"it had more than {limits.max_sockets} sockets"
         return None
 
     def _check_call(self, running: Exchange) -> None:

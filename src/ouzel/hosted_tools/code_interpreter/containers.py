@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -22,14 +23,26 @@ _MAX_ENDED = 10_000  # ids of ended containers that are remembered
 
 
 class Containers:
-    def __init__(self, plan: SandboxPlan, *, max_containers: int, idle_s: float) -> None:
-        """`idle_s` is the longest time without a call after which a container ends."""
+    def __init__(
+        self,
+        plan: SandboxPlan,
+        *,
+        max_containers: int,
+        max_per_key: int | None = None,
+        idle_s: float,
+    ) -> None:
+        """`idle_s` is the longest time without a call after which a container ends.
+
+        `max_per_key` limits the containers of each API key; a server without keys has no such
+        limit.
+        """
         self.plan = plan
         self.max_idle_s = idle_s
         self._max_containers = max_containers
+        self._max_per_key = max_per_key
         self._containers: dict[str, Container] = {}  # until all of its processes have ended
         self._ended: dict[str, None] = {}  # ids of ended containers, the oldest first
-        self._num_starting = 0
+        self._starting: Counter[str | None] = Counter()  # number for each key
         self._is_closed = False
         if plan.cgroup is not None:
             prepare_cgroup(plan.cgroup)
@@ -48,13 +61,7 @@ class Containers:
         `container_id` is an id of `new_container_id` that no container has had.
         Raises TooManyContainers and SandboxUnavailable.
         """
-        is_full = len(self._containers) + self._num_starting >= self._max_containers
-        if is_full or not self._may_start():
-            raise TooManyContainers(
-                f"this server has {self._max_containers} containers, which is its limit "
-                f"(sandbox_max_containers): delete one, or wait until one has expired",
-                retry_after_s=_RETRY_S,
-            )
+        self._check_room(key_id)
         container_id = container_id or new_container_id()
         assert container_id not in self._containers
         limits = self.plan.limits
@@ -62,11 +69,12 @@ class Containers:
             self.plan,
             limits=replace(limits, memory_bytes=memory_bytes or limits.memory_bytes),
         )
-        self._num_starting += 1
+        self._starting[key_id] += 1
         try:
             sandbox = await SandboxProcess.start(plan, container_id)
         finally:
-            self._num_starting -= 1
+            self._starting[key_id] -= 1
+            self._starting += Counter()  # drops the keys that start none
         container = Container(
             container_id,
             sandbox,
@@ -106,6 +114,24 @@ class Containers:
         self._is_closed = True
         ending = [each.end("the server stops") for each in self._containers.values()]
         await asyncio.gather(*ending)
+
+    def _check_room(self, key_id: str | None) -> None:
+        """Raises TooManyContainers if no container may be made for the key now."""
+        most = self._max_per_key
+        of_key = sum(each.key_id == key_id for each in self._containers.values())
+        if key_id is not None and most is not None and of_key + self._starting[key_id] >= most:
+            raise TooManyContainers(
+                f"this API key has {most} containers, which is its limit "
+                f"(sandbox_max_per_key): delete one, or wait until one has expired",
+                retry_after_s=_RETRY_S,
+            )
+        is_full = len(self._containers) + self._starting.total() >= self._max_containers
+        if is_full or not self._may_start():
+            raise TooManyContainers(
+                f"this server has {self._max_containers} containers, which is its limit "
+                f"(sandbox_max_containers): delete one, or wait until one has expired",
+                retry_after_s=_RETRY_S,
+            )
 
     def _may_start(self) -> bool:
         return not self._is_closed

@@ -20,6 +20,7 @@ class SandboxLimits:
     call_timeout_s: float
     output_bytes: int  # longest output of one call; the rest is left out
     max_inodes: int = 100_000  # files and directories, which take memory of the kernel
+    max_sockets: int = 256  # a full one takes up to half a MiB of the kernel's memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,26 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _UTIME = 11  # position in `stat` behind the name; then stime, cutime, cstime
 _THREADS = 17
+_MAX_READ = 1 << 20
+_NET = "1/net"  # the network of the sandbox, which all of its processes share
+_TCP_STATE, _TCP_QUEUES = 3, 4  # positions in a line of `net/tcp`
+_CLOSED = b"06"  # state of a connection of which the kernel keeps no more than the addresses
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    memory_bytes: int  # the processes'; file systems have sizes of their own
+    # the processes' and their connections'; file systems have sizes of their own
+    memory_bytes: int
     cpu_s: float
     num_threads: int
     num_inodes: int
+    num_sockets: int = 0
 
 
 def measure(directories: Sequence[int], memory_limit: int) -> Usage:
@@ -44,7 +51,34 @@ def measure(directories: Sequence[int], memory_limit: int) -> Usage:
     for place in places:
         facts = os.fstatvfs(place)
         num_inodes += facts.f_files - facts.f_ffree
-    return Usage(resident, cpu_ticks / _TICKS_PER_S, num_threads, num_inodes)
+    num_sockets, queued = _measure_sockets(proc)
+    cpu_s = cpu_ticks / _TICKS_PER_S
+    return Usage(resident + queued, cpu_s, num_threads, num_inodes, num_sockets)
+
+
+def _measure_sockets(proc: int) -> tuple[int, int]:
+    """Returns the number of sockets, and the memory of the kernel that data in TCP takes.
+
+    The data in any other socket is short, so their number limits it.
+    """
+    num_sockets = queued = 0
+    with suppress(OSError, ValueError, IndexError):
+        counts = {line[0]: line for line in map(bytes.split, _read_lines(proc, f"{_NET}/sockstat"))}
+        num_sockets = int(counts[b"sockets:"][2])
+        if int(counts[b"TCP:"][2]) == 0:
+            return num_sockets, 0
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError, ValueError, IndexError):
+            for line in _read_lines(proc, f"{_NET}/{name}")[1:]:
+                fields = line.split()
+                if fields[_TCP_STATE] != _CLOSED:
+                    queued += sum(int(each, 16) for each in fields[_TCP_QUEUES].split(b":"))
+    return num_sockets, 2 * queued  # each packet takes about as much again
+
+
+def _read_lines(proc: int, name: str) -> list[bytes]:
+    with open(name, "rb", opener=partial(os.open, dir_fd=proc)) as file:
+        return file.read(_MAX_READ).splitlines()
 
 
 def _exact_bytes(proc: int, pid: str) -> int:

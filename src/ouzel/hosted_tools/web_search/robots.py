@@ -78,10 +78,14 @@ def read_robots(data: bytes, product: str) -> Robots:
             if not begins_group:
                 groups, begins_group = [], True
             if value == "*":
-                groups.append(common)
+                named = common
             elif _names(value, product):
-                groups.append(own)
+                named = own
                 is_named = True
+            else:
+                continue
+            if not any(group is named for group in groups):  # a stranger may repeat the line
+                groups.append(named)
         elif key in ("allow", "disallow"):
             begins_group = False
             if value:

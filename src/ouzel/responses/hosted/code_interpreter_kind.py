@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ouzel.hosted_tools.code_interpreter.containers import Containers
 from ouzel.hosted_tools.code_interpreter.records import WORK_DIRECTORY, PythonResult
+from ouzel.responses.hosted.citations import write_without_markers
 from ouzel.responses.hosted.code_interpreter import (
     PYTHON,
     CodeImage,
@@ -192,6 +193,7 @@ def _write(result: PythonResult, images: str, files: str) -> str:
     parts = [result.logs.strip()]
     if result.error is not None and result.error not in result.logs:
         parts.append(f"[{result.error}]")
+    parts = [write_without_markers(part) for part in parts]  # the code may read a stranger's data
     if result.is_state_lost:
         parts.append("[All variables are lost: Python was started again. The files are there.]")
     parts += [images, files]

@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ouzel.responses.event_base import ItemEvent, Place, ResponseEvent
+from ouzel.responses.hosted.citations import write_without_markers
 from ouzel.responses.hosted.item_base import HostedItem, ToolExchange
 
 _REFUSED = "The user did not allow this call."
@@ -68,6 +69,8 @@ class McpCall(HostedItem, frozen=True, kw_only=True, tag="mcp_call"):
             text = _error_text(self.error)
         if text is None:
             return None
+        # The tool could make its words look as if they came from a page that was searched.
+        text = write_without_markers(text)
         return ToolExchange(self.name, self.server_label, self.arguments, text)
 
     def fail(self, reason: str) -> "McpCall":

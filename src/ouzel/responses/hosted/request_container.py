@@ -15,7 +15,7 @@ from ouzel.hosted_tools.code_interpreter.records import (
     ContainerFile,
     ContainerNotFound,
 )
-from ouzel.responses.hosted.citations import Source, mark_source
+from ouzel.responses.hosted.citations import Source, mark_source, write_without_markers
 from ouzel.responses.hosted.kinds import JsonObject, OpeningContext
 from ouzel.store.base import Store
 from ouzel.wire.validation_errors import show_value
@@ -163,7 +163,8 @@ def cite_files(
         for file in files[:_MAX_NAMED_FILES]
     ]
     lines = [
-        f"{mark_source(source.number)} {WORK_DIRECTORY}/{file.path} ({file.size_bytes} bytes)"
+        f"{mark_source(source.number)} {WORK_DIRECTORY}/{write_without_markers(file.path)} "
+        f"({file.size_bytes} bytes)"
         for source, file in zip(sources, files, strict=False)
     ]
     if len(files) > len(sources):

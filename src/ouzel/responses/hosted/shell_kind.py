@@ -14,6 +14,7 @@ from ouzel.hosted_tools.code_interpreter.records import (
     CommandResult,
     ContainerFile,
 )
+from ouzel.responses.hosted.citations import write_without_markers
 from ouzel.responses.hosted.entries import decode_entry
 from ouzel.responses.hosted.items import AnyHostedItem
 from ouzel.responses.hosted.kinds import (
@@ -212,7 +213,8 @@ class ShellTool:
             files |= {file.path: file for file in result.files}
         named, sources = cite_files(container, list(files.values()), numbers)
         outputs = [_show(result) for result in results]
-        text = "\n\n".join(part for part in (write_outputs(outputs), named) if part)
+        written = write_without_markers(write_outputs(outputs))
+        text = "\n\n".join(part for part in (written, named) if part)
         further = ShellCallOutput(
             id=new_id(ShellCallOutput.id_prefix),
             call_id=item.call_id,
