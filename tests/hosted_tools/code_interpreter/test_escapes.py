@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -421,6 +421,17 @@ async def test_a_client_does_not_write_through_a_link(hostile: Container) -> Non
     assert (
         await read_shell(hostile, "cat /tmp/target; test -L data.csv || cat data.csv") == "private"
     )
+
+
+async def test_an_upload_does_not_wait_for_a_pipe_in_its_place(hostile: Container) -> None:
+    async def swapped() -> AsyncIterator[bytes]:
+        yield b"one"
+        await read_logs(hostile, "os.unlink('up.txt'); os.mkfifo('up.txt')")
+        yield b"two"
+
+    with pytest.raises(FileRefused, match=r"up\.txt cannot be written"):
+        await hostile.write_file("up.txt", swapped())
+    assert await hostile.list_files() == []
 
 
 async def test_strange_names_are_not_listed(hostile: Container) -> None:

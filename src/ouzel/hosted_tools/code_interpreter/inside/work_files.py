@@ -91,7 +91,8 @@ def read_file(path: str, start: int, size: int) -> bytes:
 def write_file(path: str, payload: bytes, *, is_first: bool) -> dict[str, Any]:
     """Writes a piece of a file. The first piece replaces the file that was there."""
     directory, name = open_directory(path, creates=True)
-    flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_APPEND
+    # Code that runs between two pieces may put a pipe there: opening it must not wait.
+    flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_APPEND | os.O_NONBLOCK
     try:
         if is_first:
             with contextlib.suppress(FileNotFoundError):
