@@ -218,6 +218,26 @@ async def test_no_key_takes_all_containers(sandbox: None) -> None:
         await containers.close()
 
 
+async def test_an_automatic_container_takes_the_place_of_an_unused_one(sandbox: None) -> None:
+    containers = Containers(make_plan(), max_containers=3, idle_s=3600.0)
+    try:
+        named = await containers.create("a")
+        first, second = [await containers.create("a", is_automatic=True) for _ in range(2)]
+        for each in (named, first, second):
+            each.last_active_at -= 1000
+        first.last_active_at -= 1000
+        for key_id, is_automatic in (("a", False), ("b", True)):
+            with pytest.raises(TooManyContainers):
+                await containers.create(key_id, is_automatic=is_automatic)
+        third = await containers.create("a", is_automatic=True)
+        assert containers.list("a") == [named, second, third]
+        await second.run_python("1")
+        with pytest.raises(TooManyContainers):  # both are in use
+            await containers.create("a", is_automatic=True)
+    finally:
+        await containers.close()
+
+
 async def test_an_idle_container_ends(sandbox: None) -> None:
     async with opened_containers(idle_s=0.2) as containers:
         container = await containers.create(None)

@@ -41,12 +41,14 @@ class Container:
         name: str,
         key_id: str | None,
         idle_s: float,
+        is_automatic: bool,
         on_end: Callable[["Container"], None],
     ) -> None:
         self.id = id
         self.name = name
         self.key_id = key_id  # the container belongs to this API key
         self.idle_s = idle_s  # it ends after this time without a call
+        self.is_automatic = is_automatic  # made for the call of a model; no client knows it before
         self.created_at = self.last_active_at = time.time()
         self.has_ended = asyncio.Event()
         self.copied: set[str] = set()  # ids of uploaded files whose copies it has
@@ -68,6 +70,11 @@ class Container:
     @property
     def is_ending(self) -> bool:
         return self._ending is not None
+
+    @property
+    def is_busy(self) -> bool:
+        """Tells whether a call runs or waits."""
+        return bool(self._calls)
 
     @property
     def limits(self) -> SandboxLimits:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import secrets
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from ouzel.hosted_tools.code_interpreter.sandbox_process import SandboxProcess
 logger = logging.getLogger(__name__)
 
 _RETRY_S = 60.0
+_REPLACED_AFTER_S = 120.0  # time without a call; a model may write its answer meanwhile
 _MAX_ENDED = 10_000  # ids of ended containers that are remembered
 
 
@@ -55,13 +57,15 @@ class Containers:
         name: str = "",
         memory_bytes: int | None = None,
         idle_s: float | None = None,
+        is_automatic: bool = False,
     ) -> Container:
         """Starts a container; it may ask for less memory and time than the operator allows.
 
-        `container_id` is an id of `new_container_id` that no container has had.
+        `container_id` is an id of `new_container_id` that no container has had. With
+        `is_automatic`, the container may take the place of an older automatic one of the key.
         Raises TooManyContainers and SandboxUnavailable.
         """
-        self._check_room(key_id)
+        await self._make_room(key_id, may_replace=is_automatic)
         container_id = container_id or new_container_id()
         assert container_id not in self._containers
         limits = self.plan.limits
@@ -81,6 +85,7 @@ class Containers:
             name=name,
             key_id=key_id,
             idle_s=min(idle_s or self.max_idle_s, self.max_idle_s),
+            is_automatic=is_automatic,
             on_end=self._forget,
         )
         self._containers[container_id] = container
@@ -115,6 +120,22 @@ class Containers:
         ending = [each.end("the server stops") for each in self._containers.values()]
         await asyncio.gather(*ending)
 
+    async def _make_room(self, key_id: str | None, *, may_replace: bool) -> None:
+        """Raises TooManyContainers if no container may be made for the key.
+
+        With `may_replace`, first ends the automatic container of the key that nobody has used for
+        the longest time: its conversation is probably over.
+        """
+        try:
+            self._check_room(key_id)
+        except TooManyContainers:
+            unused = [each for each in self.list(key_id) if _is_replaceable(each)]
+            if not may_replace or not unused:
+                raise
+            oldest = min(unused, key=lambda each: each.last_active_at)
+            await oldest.end("a newer container of its API key needed the place")
+            self._check_room(key_id)
+
     def _check_room(self, key_id: str | None) -> None:
         """Raises TooManyContainers if no container may be made for the key now."""
         most = self._max_per_key
@@ -141,6 +162,11 @@ class Containers:
         self._ended[container.id] = None
         if len(self._ended) > _MAX_ENDED:
             del self._ended[next(iter(self._ended))]
+
+
+def _is_replaceable(container: Container) -> bool:
+    unused_s = time.time() - container.last_active_at
+    return container.is_automatic and not container.is_busy and unused_s > _REPLACED_AFTER_S
 
 
 def new_container_id() -> str:

@@ -98,7 +98,10 @@ class RequestContainer:
                 if not self._is_new or self._containers.has_ended(container_id):
                     raise
                 container = await self._containers.create(
-                    self._key_id, container_id=container_id, memory_bytes=self._memory_bytes
+                    self._key_id,
+                    container_id=container_id,
+                    memory_bytes=self._memory_bytes,
+                    is_automatic=True,
                 )
             for file_id in self._file_ids:
                 if file_id not in container.copied:
