@@ -169,16 +169,16 @@ class ServerToolUseBlock(msgspec.Struct, frozen=True, tag="server_tool_use"):
 
 
 class WebSearchHit(msgspec.Struct, frozen=True, tag="web_search_result"):
-    url: str
-    title: str
+    url: Annotated[str, Meta(description="The address of the page.")]
+    title: Annotated[str, Meta(description="The title of the page.")]
     encrypted_content: Annotated[
         str, Meta(description="From the answer; another server's hides the text of the page.")
     ] = ""
-    page_age: str | None = None
+    page_age: Annotated[str | None, Meta(description="The age of the page; not used.")] = None
 
 
 class WebSearchFault(msgspec.Struct, frozen=True, tag="web_search_tool_result_error"):
-    error_code: str
+    error_code: Annotated[str, Meta(description="The code of the error, as in the answer.")]
 
 
 class WebSearchResultBlock(msgspec.Struct, frozen=True, tag="web_search_tool_result"):
