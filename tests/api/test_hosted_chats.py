@@ -199,6 +199,19 @@ def test_a_client_that_leaves_ends_the_call(server: RunningServer, kind: SearchK
     assert kind.queries == ["otters"]
 
 
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "required",
+        {"type": "function", "function": {"name": "add"}},
+        {"type": "mcp", "server_label": "sums"},
+    ],
+)
+def test_a_chat_may_choose_tools_of_the_operator(http: httpx.Client, choice: object) -> None:
+    """The request has no tools of its own."""
+    assert "the sum is 5" in read_message(ask(http, ADD, tool_choice=choice))["content"]
+
+
 def test_tools_of_the_operator_stay_out_of_other_chats(http: httpx.Client) -> None:
     for fields in ({"tool_choice": "none"}, {"n": 2}, {"echo": True}):
         answer = ask(http, ADD, **fields)

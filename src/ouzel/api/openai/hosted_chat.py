@@ -66,7 +66,7 @@ class HostingChatCompletions:
         request = decode_object(fields, ChatCompletionRequest)
         # The functions are known when the tools are open; the choice among them is checked then.
         offer = HostedOffer(self._types, hints=_HINTS)
-        early = replace(request, tool_choice=None) if requested else request
+        early = replace(request, tool_choice=None)
         chat = read_chat(early, self._model, self._limits, offer)
         obstacle = _find_obstacle(request, chat)
         if obstacle is not None and requested:
