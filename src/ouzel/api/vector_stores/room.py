@@ -5,6 +5,7 @@ from typing import TypeVar
 import msgspec
 from starlette.requests import Request
 
+from ouzel.api.endpoint import pages
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import QueryField
 from ouzel.api.http.exchange import get_exchange
@@ -19,17 +20,10 @@ from ouzel.wire.decode import decode_body
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 
-_DEFAULT_LIMIT, _HIGHEST_LIMIT = 20, 100
 _AUTO_STRATEGY = b"{}"
-_CURSORS = ("limit", "order", "after", "before")
+_CURSORS = (*pages.PAGE_PARAMETERS, "before")
 PAGE = (
-    QueryField(
-        "limit",
-        {"type": "integer", "minimum": 1, "maximum": _HIGHEST_LIMIT},
-        f"Objects in a page. Default: {_DEFAULT_LIMIT}.",
-    ),
-    QueryField("order", {"enum": ["asc", "desc"]}, "The order by age. Default: desc."),
-    QueryField("after", {"type": "string"}, "The page begins behind the object with this id."),
+    *pages.describe_page("object", order="desc"),
     QueryField("before", {"type": "string"}, "The page ends before the object with this id."),
 )
 FILE_PAGE = (
@@ -114,10 +108,11 @@ def read_path(request: Request, name: str) -> str:
 
 
 def read_page(query: Query) -> CursorRequest:
+    page = pages.read_page(query, order="desc")
     return CursorRequest(
-        limit=query.integer("limit", _DEFAULT_LIMIT, lowest=1, highest=_HIGHEST_LIMIT),
-        is_ascending=query.choice("order", "desc", ("asc", "desc")) == "asc",
-        after=query.text("after"),
+        limit=page.limit,
+        is_ascending=page.is_ascending,
+        after=page.after,
         before=query.text("before"),
     )
 
