@@ -283,7 +283,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--model", nargs=1, default=[], help="directory or GGUF file; else the demo")
+    parser.add_argument("--model", nargs=1, default=[], help="directory or GGUF; or the demo")
     parser.add_argument("--lines", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=4, help="rounds with users; 0: none")
     parser.add_argument("--seconds", type=float, default=15.0, help="time of a round")
