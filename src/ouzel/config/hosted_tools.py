@@ -34,8 +34,24 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_mcp_programs: Annotated[
         int,
         Meta(ge=1, le=4096),
-        option("Most programs of --mcp-servers at the same time; each response has its own."),
+        option("Most programs of --mcp-servers at the same time; no two responses share one."),
     ] = 16
+    mcp_program_idle_s: Annotated[
+        float,
+        Meta(ge=0, le=86400),
+        option(
+            "Seconds for which such a program waits for another response of the same API key; 0: "
+            "it ends with its response, so that nothing of its state is left."
+        ),
+    ] = 60.0
+    mcp_list_age_s: Annotated[
+        float,
+        Meta(ge=0, le=86400),
+        option(
+            "Seconds for which the list of tools of an MCP server is used again; 0: each response "
+            "lists them. A server that a client names by its URL is listed each minute."
+        ),
+    ] = 300.0
     web_search_provider: Annotated[
         Literal["none", "searxng", "brave", "tavily", "ddgs"],
         option("Search engine of the tool web_search; searxng is the default with a URL."),
