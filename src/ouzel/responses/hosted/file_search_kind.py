@@ -38,6 +38,8 @@ _CITE = (
 _RESULTS = "file_search_call.results"
 _MAX_QUERIES = 5
 _MAX_QUERY = 4096  # characters
+# Small models call a tool more often if its description is short and begins as the user asks.
+_DESCRIPTION = "Search the user's files."
 # Small models fail at arrays: the parameter is one text, though `_read_queries` also takes a list.
 _PARAMETERS: JsonObject = {
     "type": "object",
@@ -127,7 +129,7 @@ class OpenedFileSearch:
         offered = OfferedTool(
             ClientName(FUNCTION),
             path,
-            "Searches the user's files and returns the parts that fit best.",
+            _DESCRIPTION,
             _PARAMETERS,
             hosted_type=entry.type,
         )
