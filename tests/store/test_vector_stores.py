@@ -168,6 +168,18 @@ async def test_a_file_in_progress_is_not_found(store: Store) -> None:
     assert await store.vector_stores.chunks([ChunkPlace(job.number, 0)]) == []
 
 
+async def test_words_of_a_file_in_progress_hide_no_other_words(store: Store) -> None:
+    await create(store)
+    done = await index(store, "one whale and much more about the sea")
+    file = await upload(store, "file-b")
+    await store.vector_stores.add_files("vs_1", None, [file], max_files=FOREVER)
+    job = await store.vector_stores.take_job()
+    assert job is not None
+    await add_chunks(store, job.number, "whale", "whale")
+    words = await store.vector_stores.find_words(["vs_1"], ["whale"], None, limit=1)
+    assert words == [ChunkPlace(done, 0)]
+
+
 async def test_a_job_of_a_dead_server_is_taken_and_begins_anew(opened: OpenStore) -> None:
     dead = await opened(lease_s=0.0)
     file = await upload(dead, "file-a")

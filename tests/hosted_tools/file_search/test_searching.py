@@ -74,6 +74,7 @@ def test_words_of_a_query_are_those_that_tell_something() -> None:
     assert read_query("who are you") == ["who", "are", "you"]  # better than nothing
     assert read_query('" AND NEAR(*') == ["near"]
     assert read_query("***") == []
+    assert read_query("İSTANBUL") == ["istanbul"]  # the lower case of this I has a mark of its own
 
 
 def test_a_place_in_both_lists_comes_first() -> None:
