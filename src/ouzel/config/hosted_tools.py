@@ -34,23 +34,17 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_mcp_programs: Annotated[
         int,
         Meta(ge=1, le=4096),
-        option("Most programs of --mcp-servers at the same time; no two responses share one."),
+        option("Most programs of --mcp-servers at the same time."),
     ] = 16
     mcp_program_idle_s: Annotated[
         float,
         Meta(ge=0, le=86400),
-        option(
-            "Seconds for which such a program waits for another response of the same API key; 0: "
-            "it ends with its response, so that nothing of its state is left."
-        ),
+        option("Seconds that such a program waits for another response of its API key."),
     ] = 60.0
     mcp_list_age_s: Annotated[
         float,
         Meta(ge=0, le=86400),
-        option(
-            "Seconds for which the list of tools of an MCP server is used again; 0: each response "
-            "lists them. A server that a client names by its URL is listed each minute."
-        ),
+        option("Seconds for which a list of MCP tools is used again."),
     ] = 300.0
     web_search_provider: Annotated[
         Literal["none", "searxng", "brave", "tavily", "ddgs"],
