@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from ouzel.hosted_tools.code_interpreter.records import SandboxLimits, SandboxUnavailable
+from ouzel.hosted_tools.code_interpreter.records import SandboxPlan, SandboxUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -38,13 +38,13 @@ def prepare_cgroup(parent: Path) -> None:
         ) from error
 
 
-def make_cgroup(parent: Path, name: str, limits: SandboxLimits) -> Path:
+def make_cgroup(parent: Path, name: str, plan: SandboxPlan) -> Path:
     """Makes the cgroup of one sandbox. Raises OSError."""
     made = parent / f"ouzel-{name}"
     made.mkdir()
-    memory = limits.memory_bytes + 2 * limits.file_bytes + _MARGIN
-    (made / "memory.max").write_text(str(memory))
-    (made / "pids.max").write_text(str(limits.max_processes + 4))  # bubblewrap and the driver too
+    files = 2 * plan.limits.file_bytes if plan.tool == "bubblewrap" else 0  # else counted already
+    (made / "memory.max").write_text(str(plan.most_memory_bytes + files + _MARGIN))
+    (made / "pids.max").write_text(str(plan.most_threads))
     (made / "memory.oom.group").write_text("1")
     with suppress(OSError):  # a kernel without swap lacks it
         (made / "memory.swap.max").write_text("0")
