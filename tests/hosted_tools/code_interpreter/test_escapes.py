@@ -207,8 +207,9 @@ async def test_other_ways_to_call_the_kernel_end_the_process(hostile: Container)
 
 
 @ON_THE_KERNEL_OF_THE_HOST
-async def test_the_kernel_tells_nothing_about_keys(hostile: Container) -> None:
-    for path in ("/proc/keys", "/proc/key-users"):
+async def test_the_kernel_tells_nothing_about_keys_and_the_machine(hostile: Container) -> None:
+    hidden = ["cmdline", "config.gz", "interrupts", "iomem", "kallsyms", "keys", "key-users"]
+    for path in [f"/proc/{name}" for name in hidden]:
         code = f"attempt(lambda: open({path!r}).read())"
         assert await read_logs(hostile, code) in ("'EACCES'", "'ENOENT'", "''")
 
@@ -315,6 +316,20 @@ async def test_the_descriptors_of_the_driver_are_out_of_reach(hostile: Container
             f"attempt(lambda: os.listdir({path!r}) if {path!r}.endswith('d') else open({path!r}))"
         )
         assert await read_logs(hostile, code) in ("'EACCES'", "'EPERM'", "'ESRCH'")
+
+
+@ON_THE_KERNEL_OF_THE_HOST
+async def test_nothing_of_the_server_is_open_at_bubblewrap(hostile: Container) -> None:
+    """bubblewrap runs inside as process 1, and may have the user of the code (CVE-2024-21626)."""
+    names = "print(*[os.readlink(f'/proc/1/fd/{fd}') for fd in os.listdir('/proc/1/fd')])"
+    for name in (await read_logs(hostile, names)).split():
+        assert name == "/dev/null" or name.startswith(("pipe:", "anon_inode:")), name
+    write = "attempt(lambda: os.open('/proc/1/fd/2', os.O_WRONLY | os.O_NONBLOCK))"
+    # A server that is not root has the same user; then its pipe has no reader.
+    assert await read_logs(hostile, write) in ("'EACCES'", "'ENXIO'")
+    for name in ("mem", "exe"):
+        change = f"attempt(lambda: os.open('/proc/1/{name}', os.O_RDWR))"
+        assert await read_logs(hostile, change) in ("'EROFS'", "'EACCES'", "'ETXTBSY'")
 
 
 # Use without end

@@ -27,7 +27,20 @@ from ouzel.hosted_tools.code_interpreter.system_inside import (
 )
 
 # Files of /proc that show the host more than needed; they are covered where they exist.
-_COVERED = ("/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/sched_debug")
+_COVERED = (
+    "/proc/cmdline",
+    "/proc/config.gz",
+    "/proc/interrupts",
+    "/proc/iomem",
+    "/proc/ioports",
+    "/proc/kallsyms",
+    "/proc/key-users",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/modules",
+    "/proc/sched_debug",
+    "/proc/timer_list",
+)
 
 
 def find_bubblewrap() -> Path:

@@ -40,8 +40,9 @@ _FREE_UID, _NOBODY = 2_000_000_000, 65534  # ids that belong to no person
 _MAX_OPEN_FILES = 256  # limit of one process
 _COUNTS_BY_NAMESPACE = (5, 14)  # older kernels count all processes of the user on the host
 _REMEDY = (
-    "User namespaces must be allowed for this server (sysctl user.max_user_namespaces > 0 and "
-    "kernel.apparmor_restrict_unprivileged_userns = 0; in a container of Docker "
+    "User namespaces must be allowed for this server (sysctl user.max_user_namespaces > 0, "
+    "kernel.unprivileged_userns_clone = 1 and kernel.apparmor_restrict_unprivileged_userns = 0 "
+    "where they exist; in a container of Docker "
     "--security-opt seccomp=unconfined and --security-opt systempaths=unconfined)."
 )
 
@@ -107,8 +108,7 @@ class SandboxProcess:
         if self._bubblewrap is not None:
             self._bubblewrap.kill()
             await asyncio.to_thread(self._bubblewrap.wait)
-            assert self._bubblewrap.stderr is not None
-            self._bubblewrap.stderr.close()
+            self._close_complaints()
         if self._streams is not None:
             self.writer.close()
             with suppress(OSError):
@@ -145,6 +145,10 @@ class SandboxProcess:
             # gVisor hands out no directories. No code of the model has run yet.
             proc = f"/proc/{started.child_pid}/root/proc"
             self.directories = [os.open(proc, os.O_RDONLY | os.O_DIRECTORY)]
+        else:
+            # Code inside could open the pipe at the process of bubblewrap. (gVisor would end at a
+            # message without a reader.)
+            self._close_complaints()
         self._streams = await asyncio.open_unix_connection(sock=ours)
         self.facts, _ = await read_frame(self.reader)
 
@@ -229,11 +233,17 @@ class SandboxProcess:
         if len(fds) != len(self._list_directories()):
             raise FrameFault("the driver has sent no directories")
 
+    def _close_complaints(self) -> None:
+        assert self._bubblewrap is not None and self._bubblewrap.stderr is not None
+        self._bubblewrap.stderr.close()
+
     def _read_complaint(self) -> str:
         """Returns the last line that bubblewrap or the driver has written about a failure."""
         if self._bubblewrap is None:
             return ""
         assert self._bubblewrap.stderr is not None
+        if self._bubblewrap.stderr.closed:
+            return ""
         fd = self._bubblewrap.stderr.fileno()
         os.set_blocking(fd, False)
         with suppress(BlockingIOError):
