@@ -45,10 +45,15 @@ def find_obstacle() -> str | None:
     return None
 
 
+def find_obstacle_in_thread() -> str | None:
+    """Returns the same to a thread that may have a running event loop."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(find_obstacle).result()
+
+
 def skip_without_sandbox() -> None:
     """Skips the test, with the reason, where no sandbox can be made."""
-    with ThreadPoolExecutor(1) as thread:  # this thread may have a running event loop
-        obstacle = thread.submit(find_obstacle).result()
+    obstacle = find_obstacle_in_thread()
     if obstacle is not None:
         pytest.skip(f"no sandbox: {obstacle}")
 
