@@ -52,7 +52,8 @@ async function build(api, server) {
   const sidebar = new Sidebar({ library, chat, notice, onChoice: () => leaveSidebar() && byId("thread").focus() });
   const attaching = new Attaching({ api, settings });
   const composer = new Composer({ onSend: (text, attached) => chat.send(text, attached), onStop: () => chat.stop(), notice, attaching });
-  const attachedFiles = () => [...chat.current.path().flatMap(({ message }) => message.files), ...composer.attachments.uploaded];
+  const sentFiles = () => chat.current.path().flatMap(({ message }) => message.files);
+  const attachedFiles = () => [...sentFiles().filter(({ use }) => use !== "python"), ...composer.attachments.searchable];
   const panel = new SettingsPanel(byId("settings-fields"), settings, api, { onChange: () => view.onState(), attachedFiles });
   const drawPanel = () => panel.draw().catch((error) => notice(error.message));
   function turnOn(tool) {

@@ -34,9 +34,9 @@ export class Attachments {
     return sent;
   }
 
-  /** Returns the files that the server has. */
-  get uploaded() {
-    return this.items.filter(({ id }) => id);
+  /** Returns the files that the server has, and can search. */
+  get searchable() {
+    return this.items.filter(({ id, uses }) => id && uses.includes("search"));
   }
 
   get sent() {

@@ -18,7 +18,7 @@ class SourceCard {
     this.element.addEventListener("pointerleave", () => this.leave());
     document.querySelector("main").append(this.element); // a landmark
     document.addEventListener("keydown", (event) => this.#press(event), { capture: true });
-    document.addEventListener("scroll", (event) => event.target !== this.element && this.close(), { capture: true, passive: true });
+    document.addEventListener("scroll", (event) => this.#scroll(event), { capture: true, passive: true });
   }
 
   show(link, { title, host, quote }) {
@@ -54,6 +54,13 @@ class SourceCard {
     if (event.key !== "Escape" || this.#shownFor === null) return;
     event.stopPropagation(); // an answer that is being made goes on
     this.close();
+  }
+
+  /** A link that gets the focus is scrolled into view: its card goes with it. */
+  #scroll({ target }) {
+    if (target === this.element || this.#shownFor === null) return;
+    if (document.activeElement === this.#shownFor) this.#place(this.#shownFor);
+    else this.close();
   }
 
   #place(link) {

@@ -37,7 +37,7 @@ export class Chip {
     this.#progress.hidden = !isBusy;
     this.#progress.value = progress ?? 0;
     this.#retry.hidden = !isFailed;
-    if (this.#choice !== null) this.#choice.value = use;
+    if (this.#choice !== null) Object.assign(this.#choice, { value: use, hidden: isFailed });
     if (url && isPicture(url) && this.#sign.localName !== "img") this.#showPicture(url);
   }
 

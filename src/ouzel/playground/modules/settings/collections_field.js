@@ -16,7 +16,7 @@ export class CollectionsField {
   #remove = button("Delete it", () => this.#delete(), { class: "danger" });
   #state = element("div", { class: "collection-state", role: "status" });
 
-  /** `attachedFiles` returns the uploaded files of the chat, and `onChange` is called when another one is chosen. */
+  /** `attachedFiles` returns the files of the chat that can be searched, and `onChange` is called when another one is chosen. */
   constructor({ api, settings, attachedFiles, onChange }) {
     Object.assign(this, { settings, attachedFiles, onChange });
     this.#collections = new Collections(api);
@@ -54,7 +54,7 @@ export class CollectionsField {
 
   async #create() {
     const files = new Map(this.attachedFiles().filter(({ isDeleted }) => !isDeleted).map((file) => [file.id, file]));
-    if (files.size === 0) return this.#tell("Attach files to the message first, with + or by dropping them on the page.");
+    if (files.size === 0) return this.#tell("Attach texts, PDFs or Word files to the message first, with + or by dropping them on the page.");
     this.#isMaking = true;
     this.#make.disabled = true;
     try {

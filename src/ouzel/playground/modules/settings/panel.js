@@ -10,7 +10,7 @@ const SCHEMA_EXAMPLE = '{"type": "object", "properties": {"name": {"type": "stri
 const TOOLS_EXAMPLE = '[{"name": "get_weather", "description": "…", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]';
 
 export class SettingsPanel {
-  /** `onChange` is called when something has been set; `attachedFiles` returns the uploaded files of this chat. */
+  /** `onChange` is called when something has been set; `attachedFiles` returns the files of this chat that can be searched. */
   constructor(container, settings, api, { onChange, attachedFiles }) {
     Object.assign(this, { container, settings, api, onChange });
     this.collections = new CollectionsField({ api, settings, attachedFiles, onChange });
