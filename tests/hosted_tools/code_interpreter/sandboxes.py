@@ -55,10 +55,15 @@ def find_obstacle(tool: Tool) -> str | None:
     return None
 
 
+def find_obstacle_in_thread(tool: Tool) -> str | None:
+    """Returns the same to a thread that may have a running event loop."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(find_obstacle, tool).result()
+
+
 def skip_without_sandbox() -> None:
     """Skips the test, with the reason, where no sandbox can be made."""
-    with ThreadPoolExecutor(1) as thread:  # this thread may have a running event loop
-        obstacle = thread.submit(find_obstacle, get_tool()).result()
+    obstacle = find_obstacle_in_thread(get_tool())
     if obstacle is not None:
         pytest.skip(f"no sandbox of {get_tool()}: {obstacle}")
 
