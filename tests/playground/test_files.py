@@ -18,6 +18,7 @@ from tests.api.serving import RunningServer, running_server
 from tests.api.vector_stores.setup import EMBEDDER
 from tests.hosted_tools.code_interpreter.sandboxes import (
     find_obstacle_in_thread,
+    get_tool,
     make_plan,
     skip_without_sandbox,
 )
@@ -38,7 +39,7 @@ def filing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """Starts a server with a store, a model for embeddings and, where it can be made, a sandbox."""
     path: Path = tmp_path_factory.mktemp("filing") / "store.sqlite3"
     containers = None
-    if find_obstacle_in_thread("bubblewrap") is None:
+    if find_obstacle_in_thread(get_tool()) is None:
         containers = Containers(make_plan(), max_containers=16, idle_s=3600)
     with running_server(
         {"max_model_len": 32768},
