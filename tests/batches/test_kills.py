@@ -26,6 +26,7 @@ from tests.store.watched import Moment, StoreCopies, WatchedStore
 ALL_DONE = {BatchStatus.COMPLETED}
 NUM_LINES = sum(plan.num_lines for plan in PLANS)
 ON_POSTGRES = 5  # one of so many moments is tested there
+IN_ORDINARY_RUNS = 4  # one of so many moments is tested unless `--release` is given
 
 
 class Case:
@@ -81,8 +82,13 @@ async def find_moments(copies: StoreCopies, *, one_of: int = 1) -> Sequence[Mome
         await check(case.observer.store, ALL_DONE)
     moments = [moment for moment in server.database.moments if moment.is_done]
     assert len(moments) > 30
-    step = one_of * (ON_POSTGRES if copies.is_postgres else 1)
+    step = one_of * find_step(copies)
     return moments[step // 2 :: step]
+
+
+def find_step(copies: StoreCopies) -> int:
+    step = 1 if copies.is_thorough else IN_ORDINARY_RUNS
+    return step * ON_POSTGRES if copies.is_postgres else step
 
 
 async def test_kill_9_after_each_write(copies: StoreCopies) -> None:
@@ -97,8 +103,7 @@ async def test_kill_9_after_each_write(copies: StoreCopies) -> None:
 
 
 async def test_kill_9_at_each_answer(copies: StoreCopies) -> None:
-    step = ON_POSTGRES if copies.is_postgres else 1
-    for number in range(1, NUM_LINES + 1, step):
+    for number in range(1, NUM_LINES + 1, find_step(copies)):
         async with new_case(copies) as case:
             first, second = case.new_server(), case.new_server()
             await first.run_until_answer(number).wait()

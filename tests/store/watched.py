@@ -144,7 +144,7 @@ def open_watched(url: str) -> WatchedStore:
         max_age_s=_DAY_S,
         max_bytes=2**30,
         max_file_bytes=2**30,
-        vector_limits=SizeLimits(max_bytes=2**30, max_bytes_per_key=2**30),
+        vector_limits=SizeLimits(2**30, 2**30),
     )
     return WatchedStore(store, store.server_id, database)
 
@@ -152,9 +152,12 @@ def open_watched(url: str) -> WatchedStore:
 class StoreCopies:
     """Copies a store that a test has prepared, so that each case begins with the same state."""
 
-    def __init__(self, directory: Path, postgres: PostgresServer | None) -> None:
-        """`postgres` is None for SQLite."""
+    def __init__(
+        self, directory: Path, postgres: PostgresServer | None, *, is_thorough: bool
+    ) -> None:
+        """`postgres` is None for SQLite; `is_thorough` asks for all moments."""
         self.is_postgres = postgres is not None
+        self.is_thorough = is_thorough
         self._directory = directory
         self._postgres = postgres
         self._source = self._new_url()
