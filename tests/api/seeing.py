@@ -78,13 +78,13 @@ def create_seeing_parrot(options: dict[str, object]) -> FakeEngine:
 
     It needs `in_thread=True`.
     """
+    return FakeEngine(msgspec.convert(options, FakeOptions), repeat_and_record)
 
-    def say(request: EngineRequest, position: int) -> int:
-        if position == 0:
-            _received_requests.append(request)
-        return repeat_user_message(request, position)
 
-    return FakeEngine(msgspec.convert(options, FakeOptions), say)
+def repeat_and_record(request: EngineRequest, position: int) -> int:
+    if position == 0:
+        _received_requests.append(request)
+    return repeat_user_message(request, position)
 
 
 def seeing_server(
