@@ -16,6 +16,7 @@ from ouzel.bench.report.page import comparison_page, report_page
 from ouzel.bench.result import Circumstances, Result, build_result
 from ouzel.bench.run import Run
 from tests.bench.measurements import measurement
+from tests.playground.chromium import chromium_path
 
 HOSTILE = """</title><script>alert(1)</script><img src=x onerror="alert(1)">'"&{{ 7*7 }}"""
 VOID = {"meta", "link", "img", "br", "hr", "input"}
@@ -203,14 +204,7 @@ def test_a_logarithmic_axis_has_ticks_at_round_numbers() -> None:
 
 def test_the_page_opens_in_a_browser_without_a_complaint(tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")
-    chromium = next(
-        (
-            path
-            for path in map(Path, ("/usr/bin/chromium", "/usr/bin/chromium-browser"))
-            if path.exists()
-        ),
-        None,
-    )
+    chromium = chromium_path()
     if chromium is None:
         pytest.skip("there is no Chromium on this machine")
     path = tmp_path / "report.html"

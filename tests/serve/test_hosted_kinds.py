@@ -31,6 +31,9 @@ def test_each_tool_that_is_on_is_offered(
 
 def test_servers_that_a_command_names_join_those_of_the_options() -> None:
     options = read_command_line(("--mcp-servers", "wiki=http://a/"), {}, command="chat")
-    added = add_mcp_servers(options, {"sums": "http://127.0.0.1:9/mcp"}, ["wiki"])
-    assert added.hosted_tools.mcp_servers == ("wiki=http://a/", "sums=http://127.0.0.1:9/mcp")
-    assert add_mcp_servers(options, {}, []) is options
+    added = add_mcp_servers(
+        options, {"sums": "http://127.0.0.1:9/mcp"}, ["wiki"], {"sums": {"A": "b"}}
+    )
+    sums = {"label": "sums", "url": "http://127.0.0.1:9/mcp", "headers": {"A": "b"}}
+    assert added.hosted_tools.mcp_servers == ("wiki=http://a/", sums)
+    assert add_mcp_servers(options, {}, [], {}) is options

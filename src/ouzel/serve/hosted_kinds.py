@@ -110,6 +110,8 @@ def _make_mcp_kind(config: HostedToolsConfig) -> McpKind:
         timeout_s=config.tool_call_timeout_s,
         max_answer_bytes=_MAX_ANSWER_BYTES,
         max_programs=config.max_mcp_programs,
+        max_list_age_s=config.mcp_list_age_s,
+        program_idle_s=config.mcp_program_idle_s,
     )
 
 

@@ -154,6 +154,7 @@ OPERATIONS = (
         method="get",
         path="/v1/chat/completions",
         prefixes=PREFIXES,
+        missing_profile="ovms",
         summary="Lists the stored chats.",
         overall=lambda catalogue: StoredChats(catalogue).list,
         query=_LIST,
