@@ -20,6 +20,7 @@ from ouzel.store.database import Database
 from ouzel.store.engines import open_database
 from ouzel.store.schema import prepare_schema
 from ouzel.store.sql_store import SqlStore
+from ouzel.store.vector_stores.room import SizeLimits
 from tests.postgres import PostgresServer
 
 _DAY_S = 86400.0
@@ -138,7 +139,12 @@ def open_watched(url: str) -> WatchedStore:
     database = WatchedDatabase(open_database(url, busy_s=600.0))
     as_database: Database = database  # type: ignore[assignment]
     store = SqlStore(
-        as_database, lease_s=_DAY_S, max_age_s=_DAY_S, max_bytes=2**30, max_file_bytes=2**30
+        as_database,
+        lease_s=_DAY_S,
+        max_age_s=_DAY_S,
+        max_bytes=2**30,
+        max_file_bytes=2**30,
+        vector_limits=SizeLimits(2**30, 2**30),
     )
     return WatchedStore(store, store.server_id, database)
 

@@ -27,7 +27,7 @@ _ROWS_AT_ONCE = 1024  # vectors that become float32 together and stay in the pro
 _PLACE_BYTES = 16  # bytes of one row of places
 _Half = NDArray[np.float16]
 _Kind = type[np.float16] | type[np.float32]
-_Rows = NDArray[np.float16] | NDArray[np.float32]
+_Rows = NDArray[np.float16 | np.float32]
 _Places = NDArray[np.int64]  # [vectors, 2]: number of the file, position of the chunk
 _Found = list[list[tuple[ChunkPlace, float]]]  # the chunks of each query, the nearest first
 
