@@ -55,6 +55,7 @@ SLOW_MODULES = frozenset(
         "tests/api/test_streams.py",
         "tests/api/test_tokenize.py",
         "tests/api/test_videos.py",
+        "tests/batches/test_kills.py",
         "tests/bench/test_benchmark.py",
         "tests/bench/test_load.py",
         "tests/bench/test_report.py",

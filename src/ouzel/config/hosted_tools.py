@@ -84,10 +84,11 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
     # The sandbox of code_interpreter and shell
     sandbox: Annotated[
-        Literal["none", "bubblewrap"],
+        Literal["none", "bubblewrap", "gvisor"],
         option(
             "Sandbox in which the model may run code, for the tools code_interpreter and shell; "
-            "none turns them off. bubblewrap needs the program bwrap and user namespaces."
+            "none turns them off. bubblewrap needs the program bwrap and user namespaces; gvisor "
+            "needs runsc too, and gives the code a kernel of its own, which is slower."
         ),
     ] = "none"
     sandbox_root: Annotated[

@@ -190,10 +190,9 @@ def test_a_prompt_does_not_reach_the_files_of_another_key(
     server: RunningServer, client: openai.OpenAI, http: httpx.Client, notes: str
 ) -> None:
     """The model chooses the words of a search, and never the vector store or the key."""
-    arguments = {"query": "salary", "vector_store_ids": [], "key_id": None}
     with connect(server, "two") as other:
         secret = fill(other, {"pay.txt": "The salary of Ada."})
-        arguments["vector_store_ids"] = [secret]
+        arguments = {"query": "salary", "vector_store_ids": [secret], "key_id": None}
         search, _ = create(http, notes, write_call("file_search", arguments), include=(RESULTS,))
         assert "Ada" not in search["output"]
         assert "pay.txt" not in [result["filename"] for result in search["results"]]
