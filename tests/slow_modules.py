@@ -77,6 +77,7 @@ SLOW_MODULES = frozenset(
         "tests/generation/test_forced_forms.py",
         "tests/gguf/test_tokenizer.py",
         "tests/grammar/test_schema_walks.py",
+        "tests/hosted_tools/file_search/test_killed_indexing.py",
         "tests/observability/test_progress.py",
         "tests/parsers/test_argument_formats.py",
         "tests/parsers/test_bare_calls.py",

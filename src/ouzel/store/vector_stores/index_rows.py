@@ -66,7 +66,8 @@ def take_job(
         return None
     renew(connection, server_id, lease_s)
     is_it = vector_store_files.c.number == found.number
-    num_tries = found.num_tries + 1
+    # Only a killed server leaves a try that counts: this server lives.
+    num_tries = found.num_tries + (found.owner != server_id)
     connection.execute(
         update(vector_store_files)
         .where(is_it)
