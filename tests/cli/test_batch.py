@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,21 +12,16 @@ import pytest
 
 from tests.api.batches.setup import chat_line, jsonl
 from tests.api.serving import RunningServer, running_server
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "ouzel", "batch", *arguments]
+from tests.serve.forks import run_command, start_command
 
 
 def run_batch(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
+    return run_command("batch", *arguments)
 
 
 def interrupt(*arguments: str, when: Callable[[], bool]) -> tuple[int, str]:
     """Runs the command and sends Ctrl-C when the condition is true; returns status and errors."""
-    process = subprocess.Popen(
-        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = start_command(("batch", *arguments))
     while not when():
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)

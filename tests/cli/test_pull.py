@@ -6,7 +6,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
 from tests.backends.eagle_heads import copy_head_as_ir
 from tests.model_store.hub import REVISION, TOKEN, Hub, serving_hub
+from tests.serve.forks import start_command
 
 SIZE = 24 * 2**20
 HUB_VARIABLES = {
@@ -54,10 +54,7 @@ def environment(tmp_path: Path, url: str, **variables: str) -> dict[str, str]:
 
 
 def start_pull(*arguments: str, env: Mapping[str, str]) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "ouzel", "pull", *arguments]
-    return subprocess.Popen(
-        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return start_command(["pull", *arguments], env)
 
 
 def pull(*arguments: str, env: Mapping[str, str]) -> tuple[int, str, str]:

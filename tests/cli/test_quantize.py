@@ -13,16 +13,14 @@ import pytest
 
 from ouzel.demo import MODEL_DIRECTORY
 from tests.release_only import release_only
+from tests.serve.forks import run_command
 
 SENTENCES = Path(__file__).parents[1] / "backends" / "golden_sentences"
 IR = SENTENCES.parent / "optimum_ir" / "mistral-int8"
 
 
 def run_ouzel(*arguments: str, cache: Path) -> tuple[int, str, str]:
-    command = [sys.executable, "-m", "ouzel", *arguments]
-    environment = os.environ | {"OUZEL_CACHE_DIR": str(cache)}
-    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert "Traceback" not in process.stderr
+    process = run_command(*arguments, environment=os.environ | {"OUZEL_CACHE_DIR": str(cache)})
     return process.returncode, process.stdout, process.stderr
 
 

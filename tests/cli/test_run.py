@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from ouzel.demo import MODEL_DIRECTORY
 from ouzel.terminal_chat.loop_thread import LoopThread
 from tests.client.canned_server import CannedServer, canned_server, event_stream, json_answer
 from tests.model_store.packages import make_environment, write_packaged_model
+from tests.serve.forks import run_command
 
 TEXT = '{"choices": [{"delta": {"content": "from the server"}, "finish_reason": "stop"}]}'
 
@@ -42,15 +41,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def run(*arguments: str, env: dict[str, str], text: str = "") -> tuple[int, str, str]:
-    process = subprocess.run(
-        [sys.executable, "-m", "ouzel", "run", *arguments],
-        input=text,
-        capture_output=True,
-        text=True,
-        env=env,
-        check=False,
-    )
-    assert "Traceback" not in process.stderr, process.stderr
+    process = run_command("run", *arguments, environment=env, text=text)
     return process.returncode, process.stdout, process.stderr
 
 

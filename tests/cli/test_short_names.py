@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from ouzel.observability.progress import Progress, listen_to_progress
 from tests.model_store.hub import serving_hub
 from tests.model_store.packages import make_environment, write_packaged_model
 from tests.model_store.test_gguf_models import small_model
+from tests.serve.forks import start_command
 
 CONTENT = small_model(["a", "b"])
 HAS_PIP = importlib.util.find_spec("pip") is not None
@@ -35,14 +35,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def start(*arguments: str, env: Mapping[str, str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "ouzel", *arguments],
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return start_command(arguments, env, stdin=subprocess.DEVNULL)
 
 
 def run(*arguments: str, env: Mapping[str, str]) -> tuple[int, str, str]:

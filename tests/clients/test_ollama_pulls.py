@@ -21,7 +21,6 @@ def test_ollamas_package_pulls_and_deletes(tmp_path: Path) -> None:
             "--no-store",
             cache_dir=tmp_path / "cache",
             environment=environment(tmp_path, hub.url),
-            is_executed=True,
         ) as server,
     ):
         clients = Clients(server, tmp_path, print)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any  # JSON
 
 from ouzel.launch.table import CLIENTS
 from tests.http_servers import http_server
+from tests.serve.forks import run_command
 
 CATALOGUE = {"models": [{"slug": "m", "display_name": "m"}]}
 LISTED = {
@@ -134,14 +134,5 @@ class Machine:
             **(variables or {}),
         }
         self.home.mkdir(exist_ok=True)
-        ended = subprocess.run(
-            [sys.executable, "-m", "ouzel", "launch", *arguments],
-            cwd=self.home,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "Traceback" not in ended.stderr, ended.stderr
+        ended = run_command("launch", *arguments, environment=environment, directory=self.home)
         return Ended(ended.returncode, ended.stdout, ended.stderr)

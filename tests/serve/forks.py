@@ -10,10 +10,11 @@ import atexit
 import ctypes
 import inspect
 import os
+import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any  # the arguments of a private function of the standard library
@@ -21,7 +22,12 @@ from typing import Any  # the arguments of a private function of the standard li
 from tests.serve.fork_messages import connection_pair, receive_pid, send_order
 
 ENGINE_NAME = "ouzel-engine"  # psutil shows this name for the process of a forked engine
-OWN_VARIABLES = "OUZEL_"  # no module reads these variables when it is imported
+# The modules of the template read none of these variables when they are imported. Packages that do,
+# as huggingface_hub, are not among its modules.
+FREE_VARIABLES = re.compile(
+    r"(OUZEL|HF|HUGGINGFACE|OPENAI|ANTHROPIC|CLAUDE|PIP|UV|XDG)(_.*)?|HOME|PATH|\w+_proxy",
+    re.IGNORECASE,
+)
 _CHANGED_BY_PYTEST = "PYTEST_CURRENT_TEST"
 _COVERAGE = ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
 _PR_SET_CHILD_SUBREAPER = 36
@@ -51,7 +57,7 @@ class Template:
     """The process that forks, for the whole run of this process."""
 
     def __init__(self) -> None:
-        self.environment = _imported_environment(os.environ)
+        self.environment = _read_at_import(os.environ)
         self._connection, theirs = connection_pair()
         with theirs:
             self._process = subprocess.Popen(
@@ -85,7 +91,7 @@ def can_fork(environment: Mapping[str, str]) -> bool:
     """Tells whether a fork behaves like a new interpreter.
 
     It does on Linux, without coverage, in the same environment: modules read some variables when
-    they are imported, so only Ouzel's own may differ. Another Python may also lack a parameter.
+    they are imported, so only `FREE_VARIABLES` may differ. Another Python may lack a parameter.
     """
     global _template  # noqa: PLW0603  one process for the whole run
     is_possible = sys.platform == "linux" and _NEEDED.issubset(_EXECUTION)
@@ -93,18 +99,18 @@ def can_fork(environment: Mapping[str, str]) -> bool:
         return False
     if _template is None:
         _template = Template()
-    return _imported_environment(environment) == _template.environment
+    return _read_at_import(environment) == _template.environment
 
 
-def _imported_environment(environment: Mapping[str, str]) -> dict[str, str]:
+def _read_at_import(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if name != _CHANGED_BY_PYTEST and not name.startswith(OWN_VARIABLES)
+        if name != _CHANGED_BY_PYTEST and not FREE_VARIABLES.fullmatch(name)
     }
 
 
-class Fork(subprocess.Popen[str]):
+class Fork(subprocess.Popen[Any]):
     """A command of `ouzel` in a fork of the template; `args` begins with `python -m ouzel`."""
 
     def _execute_child(self, *arguments: Any) -> None:
@@ -114,7 +120,7 @@ class Fork(subprocess.Popen[str]):
         fds = [number if fd == -1 else fd for number, fd in enumerate(streams)]
         assert _template is not None
         environment = os.environ if given["env"] is None else given["env"]
-        directory = given["cwd"] or os.getcwd()
+        directory = str(given["cwd"] or os.getcwd())
         self.pid = _template.fork(given["args"][3:], environment, directory, fds)
         self._child_created = True
         # The original closes this process's copies of the child's ends too.
@@ -125,12 +131,37 @@ class Fork(subprocess.Popen[str]):
 
 
 def start_command(
-    arguments: list[str], environment: Mapping[str, str] | None
-) -> subprocess.Popen[str]:
+    arguments: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    *,
+    stdin: int | None = None,
+    directory: Path | None = None,
+    is_text: bool = True,
+) -> subprocess.Popen[Any]:
     """Starts `ouzel` with these arguments: as a fork if possible, else by an interpreter."""
     is_fork = can_fork(os.environ if environment is None else environment)
-    start = Fork if is_fork else subprocess.Popen[str]
-    command = [sys.executable, "-m", "ouzel", *arguments]
+    start = Fork if is_fork else subprocess.Popen[Any]
     return start(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-m", "ouzel", *arguments],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=is_text,
+        env=environment,
+        cwd=directory,
     )
+
+
+def run_command(
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    text: str = "",
+    directory: Path | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Runs `ouzel` with `text` as its standard input, and waits for its end."""
+    with start_command(
+        arguments, environment, stdin=subprocess.PIPE, directory=directory
+    ) as process:
+        output, errors = process.communicate(text)
+    assert "Traceback" not in errors, errors
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)

@@ -4,20 +4,29 @@ Each forked server has a template of its own for its engines, so that the server
 """
 
 import asyncio
+import atexit
 import ctypes
 import gc
 import os
 import signal
 import socket
 import sys
-from typing import Any  # the arguments of an engine's process
+import threading
+from collections.abc import Callable
+from typing import Any, NoReturn  # Any: the arguments of an engine's process
 
-# The modules of a server and of its engine.
+# The modules of a server and of its engine, and the packages that they import late.
+import ouzel.api.http.server.socket_protocol
+import ouzel.backends.openvino.encoder_loader
 import ouzel.backends.openvino.language_model
 import ouzel.backends.openvino.library
 import ouzel.backends.openvino.loader
+import ouzel.engine.core
+import ouzel.engine.pooling_engine
 import ouzel.serve.command
+import ouzel.serve.engine_factories
 import ouzel.serve.http_frontend
+import ouzel.store.sql_store
 from ouzel.cli.app import main
 from ouzel.engine_client import links
 from ouzel.engine_client.child import run_child
@@ -87,7 +96,7 @@ def start_engine_template() -> None:
         os.dup2(os.open(os.devnull, os.O_RDWR), 0)
         ctypes.CDLL(None).prctl(_PR_SET_NAME, ENGINE_NAME.encode(), 0, 0, 0)
         run_child(*fds)
-        sys.exit()
+        end_process(0)
     theirs.close()
     names = vars(links)
     execute = names["create_subprocess_exec"]
@@ -126,7 +135,20 @@ class ForkedEngine:
         os.kill(self.pid, signal.SIGKILL)
 
 
+def end_process(status: int) -> NoReturn:
+    """Ends this process as Python does, but does not take apart the modules of the template.
+
+    That would copy their memory and take as long as the start of a server.
+    """
+    wait_for_threads: Callable[[], None] = vars(threading)["_shutdown"]
+    wait_for_threads()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
 if __name__ == "__main__":
     gc.collect()
     gc.freeze()  # a collection in a fork need not look at the modules
-    sys.exit(run_command(*run_template(socket.socket(fileno=int(sys.argv[1])))))
+    end_process(run_command(*run_template(socket.socket(fileno=int(sys.argv[1])))))

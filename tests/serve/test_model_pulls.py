@@ -88,7 +88,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
     (repository / "more.safetensors").write_bytes(bytes(range(256)) * (SIZE // 256))
     with serving_hub(repository) as hub:
         env = environment(directory, hub.url, **PATIENT)
-        with serving_admin(env, directory / "cache", is_executed=True) as server:
+        with serving_admin(env, directory / "cache") as server:
             yield Setting(server, hub, directory / "hf/hub/models--owner--model")
 
 
@@ -128,7 +128,7 @@ def test_a_pulled_model_is_loaded_for_a_request_where_models_come_and_go(
     arguments = ("--admin-api-key", "sk-admin", "--no-store", "--load-on-request")
     env = environment(setting.hub.directory.parent, setting.hub.url)
     with (
-        serving(*arguments, cache_dir=tmp_path, environment=env, is_executed=True) as server,
+        serving(*arguments, cache_dir=tmp_path, environment=env) as server,
         httpx.Client(base_url=server.root, timeout=None, headers=ADMIN) as http,
     ):
         http.post("/v1/models/pull", json={"model": MODEL}).raise_for_status()

@@ -144,7 +144,7 @@ def open_watched(url: str) -> WatchedStore:
         max_age_s=_DAY_S,
         max_bytes=2**30,
         max_file_bytes=2**30,
-        vector_limits=SizeLimits(2**30, 2**30),
+        vector_limits=SizeLimits(max_bytes=2**30, max_bytes_per_key=2**30),
     )
     return WatchedStore(store, store.server_id, database)
 

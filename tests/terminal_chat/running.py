@@ -2,9 +2,10 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from tests.serve.forks import start_command
 
 
 @dataclass(frozen=True)
@@ -19,12 +20,9 @@ def piped(
 ) -> Ended:
     """Runs the command with `text` as its standard input; no stream is a terminal."""
     own = {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
-    process = subprocess.run(
-        [sys.executable, "-m", "ouzel", "chat", *arguments],
-        input=text.encode() if isinstance(text, str) else text,
-        capture_output=True,
-        env=own | dict(environment or {}),
-        check=False,
-    )
-    assert b"Traceback" not in process.stderr, process.stderr.decode()
-    return Ended(process.returncode, process.stdout.decode(), process.stderr.decode())
+    with start_command(
+        ("chat", *arguments), own | dict(environment or {}), stdin=subprocess.PIPE, is_text=False
+    ) as process:
+        output, errors = process.communicate(text.encode() if isinstance(text, str) else text)
+    assert b"Traceback" not in errors, errors.decode()
+    return Ended(process.returncode, output.decode(), errors.decode())

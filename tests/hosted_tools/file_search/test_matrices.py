@@ -86,9 +86,19 @@ async def test_a_large_vector_store_is_read_only_where_the_filter_allows() -> No
     assert parts.reads == [[3]]
 
 
+async def test_vectors_in_half_precision_are_found_alike() -> None:
+    """Five files fit into the memory with 32 bits, six with 16 bits."""
+    parts = Parts()
+    matrices = make(parts, max_bytes=6 * 3 * (4 + 16))
+    for last in (6, 7, 8, 6):
+        numbers = range(2, last + 1)
+        assert await find(matrices, *numbers) == await find(make(Parts()), *numbers)
+    assert parts.reads == [list(range(2, 7)), [7], list(range(2, 9)), list(range(2, 7))]
+
+
 async def test_a_vector_store_that_is_used_less_leaves_the_memory() -> None:
     parts = Parts()
-    matrices = make(parts, max_bytes=2 * 3 * (4 + 16))  # two files with three rows
+    matrices = make(parts, max_bytes=2 * 3 * (8 + 16))  # two files with three rows
     for store_id, number in (("a", 2), ("b", 3), ("a", 2), ("c", 4), ("a", 2), ("b", 3)):
         await matrices.find_nearest(store_id, frozenset({number}), None, EAST, 1)
     assert parts.reads == [[2], [3], [4], [3]]

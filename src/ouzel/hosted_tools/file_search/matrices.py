@@ -1,7 +1,8 @@
 """Compares a query with all vectors of vector stores, and holds vectors in memory.
 
-1.  The comparison is exact. Vectors are float16 in memory too, and become float32 a block at a
-    time, so that the memory holds twice as many.
+1.  The comparison is exact. Vectors are float32 in memory if they fit, because a search in
+    float16 takes five times as long: its blocks become float32 first. A vector store that fits
+    as float16 only is held so.
 2.  The files of a vector store never change, so that only files that a matrix lacks are read.
 3.  The vectors of a vector store that is too large for the memory are read at each search, some
     files at a time.
@@ -22,9 +23,11 @@ from ouzel.store.vector_stores.records import ChunkPlace, VectorPart
 _MAX_BYTES = 512 * 2**20
 _BYTES_AT_ONCE = 32 * 2**20
 _FILES_AT_ONCE = 500
-_ROWS_AT_ONCE = 8192
+_ROWS_AT_ONCE = 1024  # vectors that become float32 together and stay in the processor's cache
 _PLACE_BYTES = 16  # bytes of one row of places
 _Half = NDArray[np.float16]
+_Kind = type[np.float16] | type[np.float32]
+_Rows = NDArray[np.float16 | np.float32]
 _Places = NDArray[np.int64]  # [vectors, 2]: number of the file, position of the chunk
 _Found = list[list[tuple[ChunkPlace, float]]]  # the chunks of each query, the nearest first
 
@@ -32,7 +35,7 @@ _Found = list[list[tuple[ChunkPlace, float]]]  # the chunks of each query, the n
 class _Matrix:
     """The vectors of files."""
 
-    def __init__(self, file_numbers: frozenset[int], vectors: _Half, places: _Places) -> None:
+    def __init__(self, file_numbers: frozenset[int], vectors: _Rows, places: _Places) -> None:
         self.file_numbers = file_numbers
         self.vectors = vectors
         self.places = places
@@ -84,14 +87,15 @@ class Matrices:
         """Returns the vectors of the files; None if they need too much memory."""
         matrix = self._matrices.pop(store_id, None)
         if matrix is None or matrix.vectors.shape[1] != size:
-            matrix = _make_rows(0, size)
+            matrix = _make_rows(0, size, np.float32)
         missing = file_numbers - matrix.file_numbers
         sizes = await self._store.vector_sizes(missing) if missing else {}
         num_new = sum(sizes.values()) // (2 * size)
-        if matrix.num_bytes + num_new * (2 * size + _PLACE_BYTES) > self._max_bytes:
+        kind = self._choose_kind(len(matrix.vectors) + num_new, size)
+        if kind is None:
             return None
         if matrix.file_numbers != file_numbers:
-            matrix = await asyncio.to_thread(_copy, matrix, file_numbers, num_new)
+            matrix = await asyncio.to_thread(_copy, matrix, file_numbers, num_new, kind)
             first = len(matrix.vectors) - num_new
             for group in self._group(sizes):
                 parts = await self._store.vectors(group)
@@ -100,6 +104,15 @@ class Matrices:
             matrix = _Matrix(file_numbers, matrix.vectors[:first], matrix.places[:first])
         self._keep(store_id, matrix)
         return matrix
+
+    def _choose_kind(self, num_rows: int, size: int) -> _Kind | None:
+        """Returns the numbers in which vectors fit into the memory."""
+        kinds: tuple[_Kind, ...] = (np.float32, np.float16)
+        for kind in kinds:
+            row_bytes = size * np.dtype(kind).itemsize + _PLACE_BYTES
+            if num_rows * row_bytes <= self._max_bytes:
+                return kind
+        return None
 
     def _keep(self, store_id: str, matrix: _Matrix) -> None:
         self._matrices[store_id] = matrix
@@ -134,19 +147,20 @@ class Matrices:
             yield group
 
 
-def _make_rows(num_rows: int, size: int) -> _Matrix:
+def _make_rows(num_rows: int, size: int, kind: _Kind) -> _Matrix:
     """Returns a matrix with rows to be filled."""
     places = np.empty((num_rows, 2), np.int64)
-    return _Matrix(frozenset(), np.empty((num_rows, size), np.float16), places)
+    return _Matrix(frozenset(), np.empty((num_rows, size), kind), places)
 
 
-def _copy(old: _Matrix, file_numbers: frozenset[int], num_new: int) -> _Matrix:
+def _copy(old: _Matrix, file_numbers: frozenset[int], num_new: int, kind: _Kind) -> _Matrix:
     """Returns a matrix without the vectors of other files, and with `num_new` empty rows."""
     stays = _find_rows(old, file_numbers)
     num_rows = int(stays.sum())
-    new = _make_rows(num_rows + num_new, old.vectors.shape[1])
-    np.compress(stays, old.vectors, axis=0, out=new.vectors[:num_rows])
-    np.compress(stays, old.places, axis=0, out=new.places[:num_rows])
+    new = _make_rows(num_rows + num_new, old.vectors.shape[1], kind)
+    chosen = slice(None) if stays.all() else stays  # a slice copies nothing
+    new.vectors[:num_rows] = old.vectors[chosen]
+    new.places[:num_rows] = old.places[chosen]
     return new
 
 
@@ -181,7 +195,7 @@ def _find_rows(matrix: _Matrix, file_numbers: Collection[int]) -> NDArray[np.boo
 def _search_parts(parts: Sequence[VectorPart], queries: Vectors, limit: int) -> _Found:
     size = queries.shape[1]
     num_rows = sum(len(part.vectors) for part in parts) // (2 * size)
-    matrix = _make_rows(num_rows, size)
+    matrix = _make_rows(num_rows, size, np.float16)
     _fill(matrix, parts, 0)
     return _search(matrix, None, queries, limit)
 
@@ -192,10 +206,11 @@ def _search(
     num_rows = len(matrix.vectors)
     if not num_rows:
         return [[] for _ in queries]
+    rows_at_once = num_rows if matrix.vectors.dtype == np.float32 else _ROWS_AT_ONCE
     scores = np.empty((len(queries), num_rows), np.float32)
-    for first in range(0, num_rows, _ROWS_AT_ONCE):
-        block = slice(first, first + _ROWS_AT_ONCE)
-        scores[:, block] = queries @ matrix.vectors[block].astype(np.float32).T
+    for first in range(0, num_rows, rows_at_once):
+        block = slice(first, first + rows_at_once)
+        scores[:, block] = queries @ matrix.vectors[block].astype(np.float32, copy=False).T
     scores[np.isnan(scores)] = -np.inf  # a faulty vector is near nothing
     if allowed is not None:
         scores[:, ~_find_rows(matrix, allowed)] = -np.inf
