@@ -31,6 +31,8 @@ import httpx
 
 import ouzel.demo
 from benchmarks.server import running_server
+from ouzel.gguf.files import is_gguf
+from ouzel.gguf.model_directory import model_directory
 from ouzel.sampling import SamplingParams
 from ouzel.serve.engine_factories import openvino_engine
 from ouzel.types.engine_request import EngineRequest
@@ -60,7 +62,9 @@ def make_body(number: int, num_tokens: int, model: str = "") -> dict[str, Any]:
 def run_offline(model: Path, file: Path) -> None:
     """Runs the prompts in the file through the engine, and prints the seconds."""
     prompts: list[list[int]] = json.loads(file.read_text())
-    engine = openvino_engine({"model": {"model": str(model)}, "engine": {}})
+    with tempfile.TemporaryDirectory() as cache:
+        directory = model_directory(model, Path(cache)) if is_gguf(model) else model
+        engine = openvino_engine({"model": {"model": str(directory)}, "engine": {}})
     waiting = [
         EngineRequest(
             request_id=str(number),
@@ -233,6 +237,7 @@ def summarize(rounds: Sequence[Felt]) -> dict[str, float]:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
+    path = Path(options.model[0]) if options.model else find_demo_model()
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as directory:
         arguments = [*options.model, "--data-dir", directory, "--log-level", "warning"]
@@ -254,7 +259,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                 beside.append(felt)
                 rates.append(rate)
             results["batch_per_s"].append(measure_rate(batches, options.lines))
-    path = Path(options.model[0]) if options.model else find_demo_model()
+    print(results, flush=True)
     results["offline_per_s"] = [measure_offline(path, prompts) for _ in range(2)]
     results["ratio"] = statistics.mean(results["batch_per_s"]) / statistics.mean(
         results["offline_per_s"]
@@ -278,7 +283,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--model", nargs=1, default=[], help="a model's directory; or the demo")
+    parser.add_argument("--model", nargs=1, default=[], help="directory or GGUF; or the demo")
     parser.add_argument("--lines", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=4, help="rounds with users; 0: none")
     parser.add_argument("--seconds", type=float, default=15.0, help="time of a round")

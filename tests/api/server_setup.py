@@ -95,6 +95,7 @@ class ServerSetup:
     hosted: HostedKinds = NO_HOSTED_KINDS  # tools that the server runs
     containers: Containers | None = None  # not None: models run code, with the server's store
     max_file_bytes: int = 2**20
+    vector_bytes_per_key: int = 2**30  # limit of the vector stores of a key
     # models beside this one; their limits, config and store_url are ignored
     further: tuple["ServerSetup", ...] = ()
 

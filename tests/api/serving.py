@@ -25,6 +25,7 @@ from ouzel.responses.hosted.shell_kind import ShellKind
 from ouzel.serve.prompt_files import open_prompts
 from ouzel.store.base import Store
 from ouzel.store.sql_store import open_store
+from ouzel.store.vector_stores.room import SizeLimits
 from tests.api.server_setup import ServerSetup
 
 
@@ -119,7 +120,12 @@ class RunningServer:
         self.model, *further = [await host.serve(each) for each in (setup, *setup.further)]
         self.engine = host.engines[0]
         url = setup.store_url
-        store = None if url is None else await open_store(url, max_age_s=3600, max_bytes=2**30)
+        store = None
+        if url is not None:
+            vector_limits = SizeLimits(2**30, setup.vector_bytes_per_key)
+            store = await open_store(
+                url, max_age_s=3600, max_bytes=2**30, vector_limits=vector_limits
+            )
         self.catalogue = Catalogue(
             [self.model, *further],
             limits,

@@ -106,7 +106,7 @@ class User:
 
     def choose_picture(self, name: str, content: bytes, *, media_type: str = "image/png") -> None:
         self.page.set_input_files(
-            "#picture-file", FilePayload(name=name, mimeType=media_type, buffer=content)
+            "#file-picker", FilePayload(name=name, mimeType=media_type, buffer=content)
         )
 
     def click(self, label: str, inside: Locator | None = None) -> None:

@@ -321,7 +321,7 @@ def test_pictures_are_chosen_dropped_pasted_and_stored(
             }""",
             [data_url(28, 28), event],
         )
-    expect(user.page.locator("#pictures img")).to_have_count(3)
+    expect(user.page.locator("#attachments img")).to_have_count(3)
     user.page.get_by_role("button", name="Remove paste.png").click()
     user.ask("what is it?")
     assert sizes_seen() == [(28, 56), (28, 28)]
@@ -362,11 +362,10 @@ def test_a_file_that_is_no_picture_and_a_model_without_vision_are_named(
     seeing: RunningServer, parrot: RunningServer, user_at: UserAt
 ) -> None:
     user = user_at(seeing)
-    user.choose_picture("<b>.exe", b"MZ", media_type="application/octet-stream")
-    expect(user.page.locator("#notice")).to_contain_text(
-        "Not a picture or PDF that can be sent: <b>.exe"
-    )
+    user.choose_picture("<b>.exe", b"MZ\0", media_type="application/octet-stream")
+    notice = user.page.locator("#notice")
+    expect(notice).to_contain_text("Not a file that can be used here: <b>.exe.")
+    expect(notice).to_contain_text("This model takes texts, pictures")
     user = user_at(parrot)
-    assert not user.page.locator("#add-picture").is_visible()
-    user.choose_picture("<b>.exe", b"MZ", media_type="application/octet-stream")
-    expect(user.page.locator("#notice")).to_contain_text("This model reads text only")
+    user.choose_picture("a.png", saved(picture(28, 28), "PNG"))
+    expect(notice).to_contain_text("a.png. This model takes texts.")

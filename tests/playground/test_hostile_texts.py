@@ -156,10 +156,10 @@ def test_names_of_files_are_text(
     names = [attempt.replace("/", "_").replace("\n", " ") for attempt in ATTEMPTS]
     for name in names:
         user.choose_picture(name, png)
-    expect(user.page.locator("#pictures img")).to_have_count(len(names))
+    expect(user.page.locator("#attachments img")).to_have_count(len(names))
     assert user.page.evaluate("window.hit") is None
     user.ask("look")
     untouched(user)
-    user.choose_picture(names[0], b"x", media_type="text/plain")
+    user.choose_picture(names[0], b"\0", media_type="text/plain")
     expect(user.page.locator("#notice")).to_contain_text("<script>")
     untouched(user)

@@ -113,7 +113,7 @@ def new_kind(*, is_repeatable: bool) -> SearchKind:
 
 
 async def make_response(
-    model: ServedModel, file: Path, kind: SearchKind
+    model: ServedModel, file: Path, kind: SearchKind, **fields: object
 ) -> tuple[ResponseObject, list[Moment]]:
     """Makes a response in the background; returns it with the moments of its store."""
     real = await open_store(f"sqlite:///{file}", max_age_s=3600, max_bytes=2**30)
@@ -123,7 +123,7 @@ async def make_response(
     runs = Runs(lambda: [preparer], as_store)
     text = write_call("web_search", {"query": "first"})
     body = msgspec.json.encode(
-        {"input": text, "background": True, "tools": [{"type": "web_search"}]}
+        {"input": text, "background": True, "tools": [{"type": "web_search"}], **fields}
     )
     with ExitStack() as place:
         place.enter_context(model.engine.admit())
@@ -224,3 +224,43 @@ async def test_a_second_kill_loses_and_repeats_nothing_either(
             "left",
             "right",
         ]
+
+
+def count_output_tokens(response: ResponseObject) -> int:
+    assert response.usage is not None
+    return response.usage.output_tokens
+
+
+async def test_the_usage_covers_the_time_before_the_kill(
+    quick_engine: EngineClient, tmp_path: Path
+) -> None:
+    model = build_model(quick_engine)
+    first_kind = new_kind(is_repeatable=True)
+    whole, moments = await make_response(model, tmp_path / "responses.sqlite3", first_kind)
+    for moment in moments:
+        resumed = (await go_on(model, moment, new_kind(is_repeatable=True), whole.id)).response
+        assert count_output_tokens(resumed) >= count_output_tokens(whole), moment
+        assert resumed.usage is not None and whole.usage is not None
+        assert resumed.usage.input_tokens >= whole.usage.input_tokens
+
+
+async def test_the_limit_of_output_tokens_holds_over_a_kill(
+    quick_engine: EngineClient, tmp_path: Path
+) -> None:
+    model = build_model(quick_engine)
+    (tmp_path / "unlimited").mkdir()
+    file = tmp_path / "unlimited" / "responses.sqlite3"
+    unlimited, _ = await make_response(model, file, new_kind(is_repeatable=True))
+    limit = count_output_tokens(unlimited) - 3
+    whole, moments = await make_response(
+        model,
+        tmp_path / "responses.sqlite3",
+        new_kind(is_repeatable=True),
+        max_output_tokens=limit,
+    )
+    assert whole.status == "incomplete"
+    assert count_output_tokens(whole) == limit
+    for moment in moments[:-1]:
+        resumed = (await go_on(model, moment, new_kind(is_repeatable=True), whole.id)).response
+        assert resumed.status == "incomplete", moment
+        assert count_output_tokens(resumed) <= limit

@@ -1,4 +1,7 @@
-"""Tests kill servers in the middle of a batch, and let several servers share one."""
+"""Tests kill servers in the middle of a batch, and let several servers share one.
+
+`tests/batches/test_kills.py` has a kill at each step, in one process.
+"""
 
 import random
 import sqlite3
@@ -16,8 +19,8 @@ from tests.api.batches.setup import chat_line, create, download, jsonl, upload, 
 from tests.serve.running import RunningServer, serving
 
 pytestmark = pytest.mark.serves
-NUM_LINES = 300
-NUM_KILLS = 3
+NUM_LINES = 120
+NUM_KILLS = 2
 
 
 def make_lines(num_lines: int) -> list[dict[str, Any]]:
@@ -39,9 +42,8 @@ def read_stored_results(directory: Path) -> dict[str, bytes]:
         return dict(store.execute(query).fetchall())
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_kill_9_loses_no_result_and_runs_no_line_twice(tmp_path: Path, seed: int) -> None:
-    moments = random.Random(seed)
+def test_kill_9_loses_no_result_and_runs_no_line_twice(tmp_path: Path) -> None:
+    moments = random.Random(1)
     stored: dict[str, bytes] = {}
     batch_id = ""
     for _ in range(NUM_KILLS):
@@ -52,7 +54,7 @@ def test_kill_9_loses_no_result_and_runs_no_line_twice(tmp_path: Path, seed: int
             engine = server.engine_process()
             if not batch_id:
                 batch_id = create(http, upload(http, jsonl(make_lines(NUM_LINES))))["id"]
-            least = len(stored) + moments.choice([0, 1, 20, 60])
+            least = len(stored) + moments.choice([0, 1, 20, 40])
             while (batch := http.get(f"/v1/batches/{batch_id}").json())["status"] == "validating":
                 time.sleep(moments.uniform(0.0, 0.02))
             while batch["request_counts"]["completed"] < least and batch["status"] != "completed":

@@ -7,6 +7,7 @@ import pytest
 
 from ouzel.store.base import Store
 from ouzel.store.sql_store import open_store
+from ouzel.store.vector_stores.room import SizeLimits
 
 OpenStore = Callable[..., Awaitable[Store]]
 DAY_S = 86400.0
@@ -30,10 +31,17 @@ async def opened(store_url: str) -> AsyncIterator[OpenStore]:
         lease_s: float = 600.0,
         max_age_s: float = DAY_S,
         max_bytes: int = 2**30,
+        vector_limits: SizeLimits = SizeLimits(2**30, 2**30),  # noqa: B008  a frozen record
         url: str = store_url,
     ) -> Store:
         stores.append(
-            await open_store(url, lease_s=lease_s, max_age_s=max_age_s, max_bytes=max_bytes)
+            await open_store(
+                url,
+                lease_s=lease_s,
+                max_age_s=max_age_s,
+                max_bytes=max_bytes,
+                vector_limits=vector_limits,
+            )
         )
         return stores[-1]
 

@@ -56,7 +56,7 @@ async def index(store: Store, *texts: str, store_id: str = "vs_1") -> int:
     assert job is not None
     assert job.file_id == file_id
     assert await add_chunks(store, job.number, *texts)
-    assert await store.vector_stores.complete(job.number, 7)
+    assert await store.vector_stores.complete(job.number)
     return job.number
 
 
@@ -168,6 +168,18 @@ async def test_a_file_in_progress_is_not_found(store: Store) -> None:
     assert await store.vector_stores.chunks([ChunkPlace(job.number, 0)]) == []
 
 
+async def test_words_of_a_file_in_progress_hide_no_other_words(store: Store) -> None:
+    await create(store)
+    done = await index(store, "one whale and much more about the sea")
+    file = await upload(store, "file-b")
+    await store.vector_stores.add_files("vs_1", None, [file], max_files=FOREVER)
+    job = await store.vector_stores.take_job()
+    assert job is not None
+    await add_chunks(store, job.number, "whale", "whale")
+    words = await store.vector_stores.find_words(["vs_1"], ["whale"], None, limit=1)
+    assert words == [ChunkPlace(done, 0)]
+
+
 async def test_a_job_of_a_dead_server_is_taken_and_begins_anew(opened: OpenStore) -> None:
     dead = await opened(lease_s=0.0)
     file = await upload(dead, "file-a")
@@ -180,9 +192,9 @@ async def test_a_job_of_a_dead_server_is_taken_and_begins_anew(opened: OpenStore
     assert again is not None
     assert (again.number, again.num_tries) == (job.number, 2)
     assert not await add_chunks(dead, job.number, "a whale")
-    assert not await dead.vector_stores.complete(job.number, 1)
+    assert not await dead.vector_stores.complete(job.number)
     assert await add_chunks(other, job.number, "a seal")
-    assert await other.vector_stores.complete(job.number, 1)
+    assert await other.vector_stores.complete(job.number)
     assert await find(other, "whale") == []
     assert await find(other, "seal") == [ChunkPlace(job.number, 0)]
 
@@ -277,7 +289,7 @@ async def test_a_cancelled_batch_ends_its_open_files(store: Store) -> None:
     await store.vector_stores.add_files("vs_1", None, files, batch_id="vsfb_1", max_files=9)
     job = await store.vector_stores.take_job()
     assert job is not None
-    assert await store.vector_stores.complete(job.number, 5)
+    assert await store.vector_stores.complete(job.number)
     batch = await store.vector_stores.cancel_batch("vs_1", None, "vsfb_1")
     assert batch is not None
     assert batch.is_cancelled
@@ -285,7 +297,7 @@ async def test_a_cancelled_batch_ends_its_open_files(store: Store) -> None:
     assert await store.vector_stores.take_job() is None
     stored = await store.vector_stores.get("vs_1", None)
     assert stored is not None
-    assert (stored.counts.total, stored.usage_bytes) == (2, 5)
+    assert (stored.counts.total, stored.usage_bytes) == (2, 0)
 
 
 async def test_attributes_and_values_change(store: Store) -> None:

@@ -19,7 +19,7 @@ from ouzel.terminal_chat.response_body import make_response_body
 from tests.api.responses.test_tools import write_call
 from tests.api.responses.thinking import thinking_server
 from tests.api.serving import RunningServer
-from tests.hosted_tools.mcp_server import make_server, running
+from tests.hosted_tools.mcp_server import SECRET, KeyCheck, make_server, running
 from tests.terminal_chat.running import piped
 from tests.terminal_chat.terminal_program import CTRL_C, TerminalProgram, chatting
 
@@ -36,6 +36,13 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
+def locked() -> Iterator[str]:
+    """Yields the URL of a server that wants a secret."""
+    with running(KeyCheck(make_server().streamable_http_app(), SECRET)) as port:
+        yield f"http://127.0.0.1:{port}/mcp"
+
+
+@pytest.fixture(scope="module")
 def gone() -> Iterator[str]:
     """Yields the URL of a port at which nobody listens, and which nobody else can take."""
     with socket.socket() as bound:
@@ -45,9 +52,9 @@ def gone() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def server(
-    url: str, gone: str, tmp_path_factory: pytest.TempPathFactory
+    url: str, locked: str, gone: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer]:
-    hosts = tuple(each.split("/")[2] for each in (url, gone))
+    hosts = tuple(each.split("/")[2] for each in (url, locked, gone))
     allowed = read_media_hosts(hosts, "allowed_mcp_hosts")
     kind = McpKind({}, allowed, timeout_s=60.0, max_answer_bytes=10**6)
     path = tmp_path_factory.mktemp("store") / "responses.sqlite3"
@@ -148,6 +155,48 @@ def test_a_model_of_this_process_may_call_the_named_host(url: str) -> None:
     assert [tool["name"] for tool in listed["tools"]] == ["add", "fail", "hang", "flood"]
 
 
+@pytest.mark.parametrize("has_server", [True, False])
+def test_a_header_has_its_secret_from_the_environment(
+    server: RunningServer, url: str, locked: str, has_server: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUMS_TOKEN", SECRET.removeprefix("Bearer "))
+    arguments = ("--url", server.url) if has_server else ()
+    servers = ("--mcp", f"sums={locked}", "--mcp", f"open={url}", "--mcp-approval", "never")
+    header = ("--mcp-header", "sums=Authorization: Bearer ${SUMS_TOKEN}")
+    ended = piped(*arguments, *servers, *header, "--json", "-p", "Hello")
+    assert ended.status == 0, ended.errors
+    items = json.loads(ended.output)["items"]
+    assert [item["server_label"] for item in items[:2]] == ["sums", "open"]
+    assert "s3cret" not in ended.output + ended.errors
+
+
+def test_servers_and_their_tools_are_listed(chat: Chatting) -> None:
+    with chat() as program:
+        program.wait_for_prompt()
+        program.enter("/mcp")
+        program.wait_for("[asks; changes nothing, says the server] Adds.")
+        program.enter(ADD)
+        program.wait_for(QUESTION)
+        program.press("a\r")
+        program.wait_for("the sum is 5")
+        program.enter("/mcp")
+        program.wait_for("[runs without a question; changes nothing, says the server] Adds.")
+        program.enter("/mcp ask")
+        program.wait_for("all tools of MCP servers wait")
+        program.enter(write_call("add", {"a": 20, "b": 3}).replace("\n", " "))
+        program.wait_for(QUESTION)
+        program.press("n\r")
+        program.wait_for_prompt()
+
+
+def test_a_chat_without_servers_says_how_to_name_them(
+    server: RunningServer, tmp_path: Path
+) -> None:
+    with chatting("--url", server.url, state=tmp_path, columns=160) as program:
+        program.enter("/mcp")
+        program.wait_for("start it with --mcp URL")
+
+
 def test_a_program_of_the_options_file_is_named_by_its_label(tmp_path: Path) -> None:
     program = {"label": "sums", "command": sys.executable, "args": ["-m", PROGRAM], "cwd": "."}
     path = tmp_path / "agent.yaml"
@@ -182,12 +231,32 @@ def test_a_server_that_cannot_be_reached_is_named(
         (("--mcp", "ftp://x", "--mcp-approval", "never"), "--mcp: must be a URL that begins"),
         (("--mcp", "a=b", "--mcp-approval", "never"), "--mcp: must be a URL that begins"),
         (("--mcp-approval", "sometimes"), "--mcp-approval"),
+        (
+            ("--mcp", "http://x/", "--mcp-approval", "never", "--mcp-header", "s3cret"),
+            "--mcp-header: must be 'NAME: VALUE'",
+        ),
+        (
+            ("--mcp", "http://x/", "--mcp-approval", "never", "--mcp-header", "A: ${NOT_SET_X}"),
+            "--mcp-header: the environment has no variable NOT_SET_X",
+        ),
+        (
+            (
+                *("--mcp", "a=http://x/", "--mcp", "b=http://y/", "--mcp-approval", "never"),
+                *("--mcp-header", "A: s3cret"),
+            ),
+            "--mcp-header: must be LABEL=A: VALUE, with the label of a URL of --mcp (a, b)",
+        ),
+        (
+            ("--mcp", "time", "--mcp-approval", "never", "--mcp-header", "time=A: s3cret"),
+            "--mcp-header: must name a server with a URL of --mcp (none), given 'time'",
+        ),
     ],
 )
 def test_wrong_options_are_refused_in_one_line(arguments: tuple[str, ...], complaint: str) -> None:
     ended = piped(*arguments, "-p", "Hello")
     assert ended.status == 2
     assert complaint in ended.errors
+    assert "s3cret" not in ended.errors
 
 
 def test_servers_have_labels() -> None:

@@ -194,7 +194,12 @@ def _document(catalogue: Catalogue) -> OpenApi:
 
 
 def _own(operations: Iterable[Operation], server: ServerConfig) -> list[Operation]:
-    own = [operation for operation in operations if operation.profile in (None, server.profile)]
+    own = [
+        operation
+        for operation in operations
+        if operation.profile in (None, server.profile)
+        and (operation.missing_profile is None or operation.missing_profile != server.profile)
+    ]
     own = [operation for operation in own if server.playground or not operation.is_playground]
     return sorted(own, key=lambda operation: (operation.header is None, operation.profile is None))
 

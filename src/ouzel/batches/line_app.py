@@ -59,7 +59,10 @@ class BatchFiles(Protocol):
         *,
         filename: str,
         pieces: AsyncIterator[bytes],
-        expires_after_s: int | None,
     ) -> None:
-        """Writes a result file; a file with the same id is replaced."""
+        """Writes a result file, which becomes visible when its batch is closed."""
+        ...
+
+    async def drop(self, file_id: str) -> None:
+        """Deletes a result file that is not visible."""
         ...

@@ -63,6 +63,11 @@ class LineRunner:
         """Counts the running lines of a batch."""
         return sum(key[0] == batch_id for key in self._tasks)
 
+    def positions(self, batch_id: str) -> set[int]:
+        """Returns the lines of a batch that run here, or wait for their results to be written."""
+        running = {position for each, position in self._tasks if each == batch_id}
+        return running | {each.position for owner, each in self._unwritten if owner == batch_id}
+
     def owns_lines(self, batch_id: str) -> bool:
         """Tells whether lines of a batch run here, or wait for their results to be written."""
         return any(key[0] == batch_id for key in self._tasks) or any(

@@ -22,13 +22,12 @@ from ouzel.batches.line_runner import LineRunner
 from ouzel.batches.validation import validate_batch
 from ouzel.errors import STOPS, OuzelError
 from ouzel.store.base import Store
-from ouzel.store.batches.records import BatchStatus, StoredBatch
+from ouzel.store.batches.records import BatchStatus, Line, StoredBatch
 from ouzel.store.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = 1.0
-_FILL_EVERY_S = 1.0
 _BEAT_EVERY_S = 2.0
 _SWEEP_EVERY_S = 3600.0
 _RETRY_AFTER_S = 30.0
@@ -36,14 +35,29 @@ _PORTION = 4  # lines are taken when this part of the places is free
 
 
 class BatchWorker:
-    def __init__(self, app: LineApp, files: BatchFiles, store: Store) -> None:
+    def __init__(
+        self,
+        app: LineApp,
+        files: BatchFiles,
+        store: Store,
+        *,
+        look_every_s: float = _LOOK_EVERY_S,
+        retry_after_s: float = _RETRY_AFTER_S,
+    ) -> None:
+        """Looks for batches and for lines to run every `look_every_s` seconds.
+
+        `retry_after_s` is the time after which failed work on a batch is tried again.
+        """
         self._app = app
         self._files = files
         self._store = store
+        self._look_every_s = look_every_s
+        self._retry_after_s = retry_after_s
         self._lines = LineRunner(app, store.batches, on_written=self._wake_up)
         self._running: list[StoredBatch] = []  # batches in progress, the oldest first
         self._jobs: dict[str, asyncio.Task[None]] = {}
         self._retry_at_s: dict[str, float] = {}  # after failed work, by batch
+        self._unsure: set[str] = set()  # batches whose last taking of lines has failed
         self._wake = asyncio.Event()
         self._look_now = asyncio.Event()
         self._draining = asyncio.Event()
@@ -54,10 +68,11 @@ class BatchWorker:
 
     async def watch(self) -> None:
         """Runs batches until it is cancelled."""
+        every_s = self._look_every_s
         async with asyncio.TaskGroup() as group:
             group.create_task(_repeat(self._beat, every_s=_BEAT_EVERY_S))
-            group.create_task(_repeat(self._look, every_s=_LOOK_EVERY_S, hint=self._look_now))
-            group.create_task(_repeat(self._fill, every_s=_FILL_EVERY_S, hint=self._wake))
+            group.create_task(_repeat(self._look, every_s=every_s, hint=self._look_now))
+            group.create_task(_repeat(self._fill, every_s=every_s, hint=self._wake))
             group.create_task(_repeat(self._sweep, every_s=_SWEEP_EVERY_S))
             group.create_task(self._lines.write_results())
 
@@ -87,6 +102,7 @@ class BatchWorker:
             return
         batches = await self._store.batches.unfinished()
         self._running = [batch for batch in batches if _is_running(batch)]
+        self._unsure &= {batch.id for batch in batches}
         await self._lines.stop_others({batch.id for batch in self._running})
         for batch in batches:
             if batch.id in self._jobs or self._draining.is_set() or self._waits(batch):
@@ -119,7 +135,7 @@ class BatchWorker:
     @contextmanager
     def _trying(self, batch: StoredBatch) -> Iterator[None]:
         """Lets failed work on a batch be tried again later."""
-        self._retry_at_s[batch.id] = time.monotonic() + _RETRY_AFTER_S
+        self._retry_at_s[batch.id] = time.monotonic() + self._retry_after_s
         with _survived():
             yield
             del self._retry_at_s[batch.id]
@@ -149,7 +165,7 @@ class BatchWorker:
         """Takes lines and starts them; a batch without open lines goes on to its files."""
         if self._draining.is_set() or not self._lines.takes_lines:
             return
-        lines = await self._store.batches.take_lines(batch.id, num_lines)
+        lines = await self._take_lines(batch, num_lines)
         if self._draining.is_set():
             positions = [line.position for line in lines]
             await self._store.batches.release_lines(batch.id, positions)
@@ -158,6 +174,16 @@ class BatchWorker:
         is_over = not lines and not self._lines.owns_lines(batch.id)
         if is_over and await self._store.batches.begin_finalizing(batch.id):
             self.note_change()
+
+    async def _take_lines(self, batch: StoredBatch, num_lines: int) -> list[Line]:
+        """Takes lines. If the last try has failed, the store may have given lines nevertheless."""
+        batches = self._store.batches
+        if batch.id in self._unsure:
+            await batches.keep_lines(batch.id, self._lines.positions(batch.id))
+        self._unsure.add(batch.id)
+        lines = await batches.take_lines(batch.id, num_lines)
+        self._unsure.discard(batch.id)
+        return lines
 
 
 def _is_running(batch: StoredBatch) -> bool:

@@ -117,7 +117,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     prefix_cache_dir: Annotated[
         str,
         option(
-            "A directory that keeps the KV blocks of prompts over restarts.",
+            "A directory that keeps KV blocks over restarts.",
             unset="none",
         ),
     ] = ""
@@ -159,7 +159,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Address"
 
     host: Annotated[
-        str, option("Address to listen on; 0.0.0.0 is every network interface.", is_common=True)
+        str, option("Address to listen on; 0.0.0.0: every interface.", is_common=True)
     ] = "127.0.0.1"
     port: Annotated[
         int, Meta(ge=0, le=65535), option("Port to listen on; 0 takes a free one.", is_common=True)
@@ -369,8 +369,17 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     files_max_gib: Annotated[
         float,
         Meta(gt=0, le=2**20),
-        option("Size limit of all uploaded files; an upload beyond it is a 413."),
+        option("Size limit of all uploaded files; beyond it: a 413."),
     ] = 10.0
+    vector_stores_max_gib: Annotated[
+        float,
+        Meta(gt=0, le=2**20),
+        option("Size limit of all vector stores."),
+    ] = 10.0
+    vector_stores_key_max_gib: Annotated[
+        Annotated[float, Meta(gt=0, le=2**20)] | None,
+        option("Size limit of the vector stores of one API key.", unset="that of all"),
+    ] = None
     max_file_bytes: Annotated[
         int, Meta(ge=1024, le=2**40), option("Longest file that clients may upload.")
     ] = 512 * 2**20

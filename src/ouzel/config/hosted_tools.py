@@ -34,8 +34,18 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_mcp_programs: Annotated[
         int,
         Meta(ge=1, le=4096),
-        option("Most programs of --mcp-servers at the same time; each response has its own."),
+        option("Most programs of --mcp-servers at the same time."),
     ] = 16
+    mcp_program_idle_s: Annotated[
+        float,
+        Meta(ge=0, le=86400),
+        option("Seconds that such a program waits for another response of its API key."),
+    ] = 60.0
+    mcp_list_age_s: Annotated[
+        float,
+        Meta(ge=0, le=86400),
+        option("Seconds for which a list of MCP tools is used again."),
+    ] = 300.0
     web_search_provider: Annotated[
         Literal["none", "searxng", "brave", "tavily", "ddgs"],
         option("Search engine of the tool web_search; searxng is the default with a URL."),
@@ -74,10 +84,11 @@ class HostedToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
     # The sandbox of code_interpreter and shell
     sandbox: Annotated[
-        Literal["none", "bubblewrap"],
+        Literal["none", "bubblewrap", "gvisor"],
         option(
             "Sandbox in which the model may run code, for the tools code_interpreter and shell; "
-            "none turns them off. bubblewrap needs the program bwrap and user namespaces."
+            "none turns them off. bubblewrap needs the program bwrap and user namespaces; gvisor "
+            "needs runsc too, and gives the code a kernel of its own, which is slower."
         ),
     ] = "none"
     sandbox_root: Annotated[

@@ -38,7 +38,7 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     header_timeout_s: Annotated[
         float,
         Meta(gt=0, le=86400),
-        option("Longest time for a request's head, or for the start of TLS, to arrive."),
+        option("Longest time for a request's head, or the start of TLS."),
     ] = 10.0
     idle_timeout_s: Annotated[
         float, Meta(gt=0, le=86400), option("Longest time of a connection between requests.")

@@ -61,7 +61,7 @@ class VllmConfig(msgspec.Struct, frozen=True, kw_only=True):
     engine_wait_s: Annotated[
         float,
         Meta(ge=0, le=86400),
-        option("How long to wait at the start for the server of --engine-url."),
+        option("Longest wait at the start for --engine-url."),
     ] = 600.0
     tensor_parallel_size: Annotated[
         int,

@@ -12,9 +12,15 @@ from ouzel.types.step_output import RequestTiming
 class SuccessiveGenerations:
     """Has the facts of a `Generation` for logs and usage, over all its turns."""
 
-    def __init__(self, first: Generation, *, runs_first: bool) -> None:
-        """Without `runs_first`, calls come before the first turn, and `first` is only a draft."""
+    def __init__(
+        self, first: Generation, *, runs_first: bool, earlier_usage: Usage | None = None
+    ) -> None:
+        """Without `runs_first`, calls come before the first turn, and `first` is only a draft.
+
+        `earlier_usage` is the usage of turns that another server has run.
+        """
         self._first = first
+        self._earlier_usages = [] if earlier_usage is None else [earlier_usage]
         self.turns = [first] if runs_first else []
         self.model_name = first.model_name
         self.accepted: asyncio.Event = first.accepted
@@ -51,7 +57,7 @@ class SuccessiveGenerations:
 
     def usage(self) -> Usage:
         """Returns the sums over all turns; each turn reads its whole prompt."""
-        usages = [turn.usage() for turn in self.turns]
+        usages = [*self._earlier_usages, *(turn.usage() for turn in self.turns)]
         return Usage(
             prompt_tokens=sum(usage.prompt_tokens for usage in usages),
             cached_tokens=sum(usage.cached_tokens for usage in usages),

@@ -138,7 +138,7 @@ class ResponseBuilder:
 
     def restore(self, response: ResponseObject) -> None:
         """Takes the state of a response that this or another server began."""
-        self.response = replace(response, output=[])
+        self.response = replace(response, output=[], usage=None)
         # The token ids of an item that was still open are unknown.
         self._token_ids = response.token_ids
         for index, item in enumerate(response.output):

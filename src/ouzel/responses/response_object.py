@@ -142,6 +142,19 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="objec
         ]
 
 
+def find_earlier_usage(response: ResponseObject) -> Usage | None:
+    """Returns the tokens that a response in its middle has used, if its server stored them."""
+    usage = response.usage
+    if usage is None:
+        return None
+    return Usage(
+        prompt_tokens=usage.input_tokens,
+        cached_tokens=usage.input_tokens_details.cached_tokens,
+        completion_tokens=usage.output_tokens,
+        reasoning_tokens=usage.output_tokens_details.reasoning_tokens,
+    )
+
+
 def response_usage(usage: Usage) -> ResponseUsage:
     return ResponseUsage(
         usage.prompt_tokens,

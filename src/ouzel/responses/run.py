@@ -26,7 +26,11 @@ from ouzel.responses.event_base import ResponseEvent
 from ouzel.responses.event_log import EventLog
 from ouzel.responses.preparer import PreparedResponse
 from ouzel.responses.response_builder import ResponseBuilder, end_event
-from ouzel.responses.response_object import ResponseError, ResponseObject
+from ouzel.responses.response_object import (
+    ResponseError,
+    ResponseObject,
+    find_earlier_usage,
+)
 from ouzel.responses.stage import Stage, step
 from ouzel.responses.stored.response_log import begin_span, log_end
 from ouzel.responses.stored_progress import StoredProgress
@@ -93,8 +97,12 @@ class Run:
         if prepared.hosted is not None and prepared.next_turn is not None:
             has_calls = bool(prepared.hosted.first_calls)
             self.generation = SuccessiveGenerations(
-                generation, runs_first=begun is None and not has_calls
+                generation,
+                runs_first=begun is None and not has_calls,
+                earlier_usage=None if begun is None else find_earlier_usage(begun),
             )
+            if progress is not None:
+                progress.count_usage = self.generation.usage
             self._loop = ToolLoop(
                 prepared,
                 prepared.hosted,

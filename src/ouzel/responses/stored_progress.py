@@ -17,8 +17,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from ouzel.generation import Usage
 from ouzel.responses.event_log import EventLog
-from ouzel.responses.response_object import ResponseObject
+from ouzel.responses.response_object import ResponseObject, response_usage
 from ouzel.store.base import Store
 from ouzel.store.errors import StoreUnavailable
 from ouzel.store.records import Item, NewResponse, Progress, Status, StoredResponse
@@ -55,6 +56,8 @@ class StoredProgress:
         self._new = new
         self._begins_at_once = begins_at_once
         self._is_patient = new is None or new.is_background
+        # The tokens used so far are stored for a server that may go on with the response.
+        self.count_usage: Callable[[], Usage] | None = None
         self._writing = asyncio.Lock()  # each write begins where the one before has ended
 
     @property
@@ -155,6 +158,8 @@ class StoredProgress:
             return await self._record_alone(response(), events)
 
     async def _record_alone(self, response: ResponseObject, events: Sequence[bytes]) -> bool:
+        if self.count_usage is not None and response.status == "in_progress":
+            response = replace(response, usage=response_usage(self.count_usage()))
         progress = progress_to(response, [*self._log.encoded(self._num_recorded), *events])
         if self._new is not None:
             await self._add(self._new, progress)

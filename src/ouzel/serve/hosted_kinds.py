@@ -18,6 +18,8 @@ from ouzel.responses.hosted.code_interpreter_kind import CodeInterpreterKind
 from ouzel.responses.hosted.kinds import HostedKind, HostedKinds, JsonObject
 from ouzel.responses.hosted.mcp_kind import McpKind
 from ouzel.responses.hosted.shell_kind import ShellKind
+from ouzel.responses.hosted.web_fetch import FETCH
+from ouzel.responses.hosted.web_fetch_kind import WebFetchKind
 from ouzel.responses.hosted.web_search_kind import WebSearchKind
 from ouzel.store.base import Store
 
@@ -39,11 +41,18 @@ def make_hosted_kinds(
         kinds.append(_make_mcp_kind(config))
     else:
         hints["mcp"] = "the operator allows it with --allowed-mcp-hosts or --mcp-servers"
+    message_kinds: list[HostedKind] = []
     if config.search_provider == "none":
         hint = "the operator turns it on with --web-search-url or --web-search-provider"
         hints |= dict.fromkeys(WebSearchKind.types, hint)
+        hints[FETCH] = f"{hint}; --web-fetch-hosts limits it"
     else:
-        kinds.append(_make_web_search_kind(config))
+        pages = _make_pages(config)
+        kinds.append(_make_web_search_kind(config, pages))
+        if pages is None:
+            hints[FETCH] = "the operator turns it on with hosts in --web-fetch-hosts"
+        else:
+            message_kinds.append(WebFetchKind(pages))
     if containers is None:
         hints["code_interpreter"] = "the operator turns it on with --sandbox"
     else:
@@ -59,6 +68,7 @@ def make_hosted_kinds(
         max_calls=config.max_tool_calls,
         chat_entries=_make_chat_entries(config),
         takes_chat_entries="requested" in config.chat_tools,
+        message_kinds=message_kinds,
         offers=_list_offers(config, has_sandbox=containers is not None),
     )
 
@@ -110,10 +120,19 @@ def _make_mcp_kind(config: HostedToolsConfig) -> McpKind:
         timeout_s=config.tool_call_timeout_s,
         max_answer_bytes=_MAX_ANSWER_BYTES,
         max_programs=config.max_mcp_programs,
+        max_list_age_s=config.mcp_list_age_s,
+        program_idle_s=config.mcp_program_idle_s,
     )
 
 
-def _make_web_search_kind(config: HostedToolsConfig) -> WebSearchKind:
+def _make_pages(config: HostedToolsConfig) -> Pages | None:
+    if not config.fetch_hosts:
+        return None
+    allowed = read_media_hosts(config.fetch_hosts, "web_fetch_hosts")
+    return Pages(allowed, timeout_s=min(config.tool_call_timeout_s, _FETCH_TIMEOUT_S))
+
+
+def _make_web_search_kind(config: HostedToolsConfig, pages: Pages | None) -> WebSearchKind:
     timeout_s = min(config.tool_call_timeout_s, _FETCH_TIMEOUT_S)
     try:
         provider = make_provider(
@@ -124,8 +143,4 @@ def _make_web_search_kind(config: HostedToolsConfig) -> WebSearchKind:
         )
     except (ValueError, InvalidRequest) as error:
         raise InvalidOption(str(error)) from None
-    pages = None
-    if config.fetch_hosts:
-        allowed = read_media_hosts(config.fetch_hosts, "web_fetch_hosts")
-        pages = Pages(allowed, timeout_s=timeout_s)
     return WebSearchKind(provider, pages)

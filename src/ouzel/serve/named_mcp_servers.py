@@ -10,8 +10,15 @@ from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
 
 
-def add_mcp_servers(options: Options, urls: Mapping[str, str], names: Collection[str]) -> Options:
+def add_mcp_servers(
+    options: Options,
+    urls: Mapping[str, str],
+    names: Collection[str],
+    headers: Mapping[str, Mapping[str, str]],
+) -> Options:
     """Adds servers by label and URL; `names` are labels of servers that must be configured.
+
+    `headers` has the headers of servers, by label.
 
     The user has named the servers, so their hosts may have any address. Raises InvalidOption.
     """
@@ -28,6 +35,9 @@ def add_mcp_servers(options: Options, urls: Mapping[str, str], names: Collection
                 "--mcp: must be a URL or the label of a server of mcp_servers "
                 f"({', '.join(configured) or 'none'}), given {name!r}"
             )
-    entries = (*config.mcp_servers, *(f"{label}={url}" for label, url in urls.items()))
-    changed = msgspec.structs.replace(config, mcp_servers=entries)
+    added = [
+        {"label": label, "url": url, "headers": dict(headers.get(label, {}))}
+        for label, url in urls.items()
+    ]
+    changed = msgspec.structs.replace(config, mcp_servers=(*config.mcp_servers, *added))
     return replace(options, hosted_tools=changed)

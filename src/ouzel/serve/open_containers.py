@@ -58,7 +58,8 @@ def _make_plan(config: HostedToolsConfig) -> SandboxPlan:
     )
     shown = () if root is not None else list_python_directories(config.sandbox_python)
     cgroup = Path(config.sandbox_cgroup) if config.sandbox_cgroup else None
-    return SandboxPlan(root, config.sandbox_python, shown, limits, cgroup)
+    assert config.sandbox != "none"
+    return SandboxPlan(root, config.sandbox_python, shown, limits, cgroup, config.sandbox)
 
 
 def list_python_directories(python: str) -> tuple[Path, ...]:

@@ -23,8 +23,12 @@ async def open_configured_store(config: StoreConfig) -> Store | None:
     """
     if not config.store:
         return None
-    from ouzel.store.sql_store import open_store  # noqa: PLC0415  imports sqlalchemy
+    # Both import sqlalchemy.
+    from ouzel.store.sql_store import open_store  # noqa: PLC0415
+    from ouzel.store.vector_stores.room import SizeLimits  # noqa: PLC0415
 
+    vectors_gib = config.vector_stores_max_gib
+    vectors_gib_per_key = config.vector_stores_key_max_gib or vectors_gib
     url = config.store_url or f"sqlite:///{_data_directory(config.data_dir, os.environ) / _FILE}"
     try:
         return await open_store(
@@ -32,6 +36,7 @@ async def open_configured_store(config: StoreConfig) -> Store | None:
             max_age_s=config.store_max_age_days * _DAY_S,
             max_bytes=int(config.store_max_gib * 2**30),
             max_file_bytes=int(config.files_max_gib * 2**30),
+            vector_limits=SizeLimits(int(vectors_gib * 2**30), int(vectors_gib_per_key * 2**30)),
         )
     except StoreOpenError as error:
         if not config.store_url and not config.data_dir:

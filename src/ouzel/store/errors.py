@@ -133,6 +133,19 @@ class VectorStoreFull(InvalidRequest):
         )
 
 
+class VectorStoresFull(InvalidRequest):
+    """Vector stores have reached the limit of their bytes."""
+
+    status = 413
+
+    def __init__(self, owner: str, max_bytes: int, option: str) -> None:
+        super().__init__(
+            f"the vector stores of {owner} would have more than {max_bytes} bytes of texts and "
+            f"vectors ({option}): delete some first",
+            param="file_ids",
+        )
+
+
 class VectorFileNotFound(InvalidRequest):
     """The vector store has no such file."""
 

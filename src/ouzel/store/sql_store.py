@@ -31,10 +31,12 @@ from ouzel.store.records import (
 )
 from ouzel.store.schema import prepare_schema
 from ouzel.store.uploads.sql_uploads import SqlUploads
+from ouzel.store.vector_stores.room import SizeLimits
 from ouzel.store.vector_stores.sql_vector_stores import SqlVectorStores
 
 _MAX_TOUCH_S = 60.0  # the precision of "last used"
 _MAX_TOUCHED = 500  # ids per transaction
+_VECTOR_LIMITS = SizeLimits(max_bytes=10 * 2**30, max_bytes_per_key=10 * 2**30)
 
 
 async def open_store(
@@ -45,12 +47,13 @@ async def open_store(
     max_age_s: float,
     max_bytes: int,
     max_file_bytes: int = 10 * 2**30,
+    vector_limits: SizeLimits = _VECTOR_LIMITS,
 ) -> "SqlStore":
     """Opens a store; creates the file and the schema if they do not exist.
 
     Waits `busy_s` seconds at most for locks of other programs. `lease_s` is the duration of a
     lease. `max_age_s` and `max_bytes` limit the stored responses, conversations and chats, and
-    `max_file_bytes` limits all files together. Raises
+    `max_file_bytes` limits all files together, and `vector_limits` the vector stores. Raises
     StoreOpenError.
     """
     database = open_database(url, busy_s=busy_s)
@@ -60,6 +63,7 @@ async def open_store(
         max_age_s=max_age_s,
         max_bytes=max_bytes,
         max_file_bytes=max_file_bytes,
+        vector_limits=vector_limits,
     )
     try:
         await database.keep_schema(prepare_schema)
@@ -83,6 +87,7 @@ class SqlStore:
         max_age_s: float,
         max_bytes: int,
         max_file_bytes: int,
+        vector_limits: SizeLimits,
     ) -> None:
         self.server_id = secrets.token_hex(16)
         self._database = database
@@ -99,7 +104,11 @@ class SqlStore:
             database, server_id=self.server_id, lease_s=lease_s, may_take=self._may_take
         )
         self.vector_stores = SqlVectorStores(
-            database, server_id=self.server_id, lease_s=lease_s, may_take=self._may_take
+            database,
+            server_id=self.server_id,
+            lease_s=lease_s,
+            may_take=self._may_take,
+            limits=vector_limits,
         )
         self._renewed_s = -lease_s  # time of the last renewal, of the monotonic clock
 

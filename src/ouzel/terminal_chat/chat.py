@@ -21,7 +21,7 @@ _QUESTION = "Run it? [y]es, [n]o, [a]lways: "
 _YES, _ALWAYS = ("y", "yes"), ("a", "always")
 _REFUSED = "error: the user did not allow this call"
 _STOPPED = "error: the user stopped this call"
-_PROBE = ({"role": "user", "content": "."},)
+PROBE = ({"role": "user", "content": "."},)
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class Chat:
 
         Returns False if the server cannot tell. Raises ApiFailure if the server refuses them.
         """
-        return self.api.check({**self._fields(), "messages": _PROBE, **change})
+        return self.api.check({**self._fields(), "messages": PROBE, **change})
 
     def body(self) -> dict[str, object]:
         """Returns the request for the next answer."""

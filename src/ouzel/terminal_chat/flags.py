@@ -31,6 +31,7 @@ class ChatFlags:
     image: tuple[str, ...]
     tools: str
     mcp: tuple[str, ...]
+    mcp_header: tuple[str, ...]
     mcp_approval: Literal["always", "never"]
     set: tuple[str, ...]
     url: str
@@ -69,6 +70,7 @@ def split_flags(
     namespace, rest = parser.parse_known_args(arguments)
     namespace.image = tuple(namespace.image)
     namespace.mcp = tuple(namespace.mcp)
+    namespace.mcp_header = tuple(namespace.mcp_header)
     namespace.set = tuple(namespace.set)
     return ChatFlags(**vars(namespace), command=command), rest
 
@@ -84,7 +86,10 @@ def choose_mcp_servers(flags: ChatFlags) -> McpServers:
     A model in this process gets their URLs as options, and a server gets them in each request.
     """
     return read_mcp_servers(
-        flags.mcp, asks=flags.mcp_approval == "always", sends_urls=bool(flags.url)
+        flags.mcp,
+        flags.mcp_header,
+        asks=flags.mcp_approval == "always",
+        sends_urls=bool(flags.url),
     )
 
 
@@ -150,6 +155,14 @@ def _add_chat_options(parser: OneLineParser) -> None:
         action="append",
         help="an MCP server whose tools the model may call, or its label in mcp_servers; "
         "repeatable",
+    )
+    parser.add_argument(
+        "--mcp-header",
+        metavar="HEADER",
+        default=[],
+        action="append",
+        help="a header for an MCP server: [LABEL=]NAME: VALUE; ${VARIABLE} in it stands for a "
+        "variable of the environment, so that no secret is typed; repeatable",
     )
     parser.add_argument(
         "--mcp-approval",

@@ -125,7 +125,7 @@ def _client(
             loop.run(client.close())
         return
     options, model = read_own_model(rest, command=flags.command, other_flags=own_flags())
-    options = add_mcp_servers(options, servers.urls, servers.names)
+    options = add_mcp_servers(options, servers.urls, servers.names, servers.headers)
     origin = f" from {model.local.origin}" if model.local.origin else ""
     say(f"loading {harmless_line(model.local.name + origin)} …")
     with loop.entered(in_process_app(options, model)) as own:

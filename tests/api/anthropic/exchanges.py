@@ -38,6 +38,9 @@ SAYINGS = {
 }
 
 
+_CALLS = ("tool_use", "mcp_tool_use", "server_tool_use")
+
+
 def build_request(said: str, **fields: object) -> Json:
     return {
         "model": "parrot",
@@ -96,7 +99,7 @@ def fold_events(events: list[Json]) -> Json:
             assert is_open
             written += _add(message["content"][-1], event)
             is_open = event["type"] != "content_block_stop"
-        if not is_open and message["content"][-1]["type"] in ("tool_use", "mcp_tool_use"):
+        if not is_open and message["content"][-1]["type"] in _CALLS:
             message["content"][-1]["input"] = _parse_input(written)
     assert not is_open
     whole: Json = message | delta["delta"] | {"usage": message["usage"] | delta["usage"]}
@@ -111,6 +114,7 @@ def _add(block: Json, event: Json) -> str:
         "thinking": ["thinking_delta", "signature_delta"],
         "tool_use": ["input_json_delta"],
         "mcp_tool_use": ["input_json_delta"],
+        "server_tool_use": ["input_json_delta"],
     }
     assert event["type"] == "content_block_stop" or delta["type"] in kinds[block["type"]]
     for key in ("text", "thinking", "signature"):

@@ -40,7 +40,7 @@ def build_message(role: str, *blocks: object) -> Json:
             "messages[0].content[0].tool_use_id must be",
         ),
         (
-            build_message("assistant", {"type": "web_fetch_tool_result", "id": "x"}),
+            build_message("assistant", {"type": "code_execution_tool_result", "id": "x"}),
             "messages[0].content[0].type must be the type of a te",
         ),
         (

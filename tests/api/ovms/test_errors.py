@@ -88,6 +88,8 @@ def test_a_number_that_is_none_is_named(ovms: httpx.Client) -> None:
         ("POST", "/v1/config/store", 400, "Invalid request URL"),
         ("PUT", PATH, 406, "Unsupported method"),
         ("PUT", "/v3/models", 406, "Unsupported method"),
+        ("GET", PATH, 406, "Unsupported method"),
+        ("GET", "/v1/chat/completions", 406, "Unsupported method"),
         ("GET", "/v3/models/nobody", 404, "Model not found"),
         ("GET", "/v3/v1/models/nobody", 404, "Model not found"),
         (

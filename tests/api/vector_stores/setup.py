@@ -33,6 +33,7 @@ def search_server(
     *,
     has_embedder: bool = True,
     config: ServerConfig = ServerConfig(),  # noqa: B008
+    bytes_per_key: int = 2**30,
 ) -> AbstractContextManager[RunningServer]:
     return running_server(
         {"max_model_len": 16384, "step_s": 0.0},
@@ -40,6 +41,7 @@ def search_server(
         output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),
         store_url=f"sqlite:///{file}",
         config=config,
+        vector_bytes_per_key=bytes_per_key,
         further=(EMBEDDER,) if has_embedder else (),
     )
 

@@ -1,5 +1,6 @@
 """Wrong requests about vector stores are refused, with the name of the field."""
 
+import json
 from pathlib import Path
 
 import httpx
@@ -7,7 +8,7 @@ import openai
 import pytest
 
 from tests.api.requests import read_error
-from tests.api.vector_stores.setup import connect, read_problem, search_server, upload
+from tests.api.vector_stores.setup import TEXTS, connect, read_problem, search_server, upload
 
 
 @pytest.mark.parametrize(
@@ -86,6 +87,30 @@ def test_an_overlap_is_at_most_half_a_chunk(client: openai.OpenAI, notes: str) -
         )
     field = "chunking_strategy.static.chunk_overlap_tokens"
     assert read_problem(caught.value) == (400, field)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "İSTANBUL",
+        '" OR store : store1 --',
+        "NEAR(a b)",
+        "* : ^ -",
+        "a\0b",
+        "\ud800",
+        "हिन्दी",
+        "²",
+        "🦦",
+    ],
+)
+def test_any_text_can_be_searched(http: httpx.Client, notes: str, query: str) -> None:
+    body = {"query": query, "max_num_results": 50}
+    answer = http.post(f"/v1/vector_stores/{notes}/search", content=json.dumps(body))
+    if query == "\ud800":  # no text of Unicode
+        assert answer.status_code == 400
+    else:
+        assert answer.status_code == 200, answer.text
+        assert {hit["filename"] for hit in answer.json()["data"]} <= TEXTS.keys()
 
 
 def test_without_a_model_for_vectors_a_store_is_refused(tmp_path: Path) -> None:

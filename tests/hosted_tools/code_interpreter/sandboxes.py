@@ -1,11 +1,14 @@
 """Makes containers for tests; tests are skipped, with the reason, where no sandbox can be made."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -19,6 +22,8 @@ from ouzel.hosted_tools.code_interpreter.records import (
 from ouzel.hosted_tools.code_interpreter.self_check import check_sandbox
 
 MIB = 2**20
+TOOL_VARIABLE = "OUZEL_TEST_SANDBOX"  # an environment variable, so that servers of tests have it
+Tool = Literal["bubblewrap", "gvisor"]
 LIMITS = SandboxLimits(
     memory_bytes=256 * MIB,
     file_bytes=16 * MIB,
@@ -32,25 +37,35 @@ LIMITS = SandboxLimits(
 
 def make_plan(limits: SandboxLimits = LIMITS, root: Path | None = None) -> SandboxPlan:
     # The Python of the tests may lie where the user of the sandbox cannot read it.
-    return SandboxPlan(root, "", (), limits, cgroup=None)
+    return SandboxPlan(root, "", (), limits, cgroup=None, tool=get_tool())
+
+
+def get_tool() -> Tool:
+    """Returns the tool of the sandboxes that this test makes; a test sets it by the variable."""
+    return "gvisor" if os.environ.get(TOOL_VARIABLE) == "gvisor" else "bubblewrap"
 
 
 @cache
-def find_obstacle() -> str | None:
+def find_obstacle(tool: Tool) -> str | None:
     """Returns the reason why this machine makes no sandboxes; None if it makes them."""
     try:
-        asyncio.run(check_sandbox(make_plan()))
+        asyncio.run(check_sandbox(replace(make_plan(), tool=tool)))
     except SandboxUnavailable as error:
         return str(error)
     return None
 
 
+def find_obstacle_in_thread(tool: Tool) -> str | None:
+    """Returns the same to a thread that may have a running event loop."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(find_obstacle, tool).result()
+
+
 def skip_without_sandbox() -> None:
     """Skips the test, with the reason, where no sandbox can be made."""
-    with ThreadPoolExecutor(1) as thread:  # this thread may have a running event loop
-        obstacle = thread.submit(find_obstacle).result()
+    obstacle = find_obstacle_in_thread(get_tool())
     if obstacle is not None:
-        pytest.skip(f"no sandbox: {obstacle}")
+        pytest.skip(f"no sandbox of {get_tool()}: {obstacle}")
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ from ouzel.hosted_tools.code_interpreter.records import (
 )
 from tests.hosted_tools.code_interpreter.sandboxes import (
     LIMITS,
+    Tool,
     make_plan,
     opened_container,
     opened_containers,
@@ -68,7 +69,7 @@ async def test_exits_and_crashes_of_python_lose_the_state_only(container: Contai
 
 
 async def test_code_that_computes_too_long_is_interrupted_and_keeps_its_state(
-    sandbox: None,
+    sandbox: Tool,
 ) -> None:
     async with opened_container(replace(LIMITS, cpu_s=1.0)) as container:
         await read_logs(container, "x = 1")
@@ -79,7 +80,7 @@ async def test_code_that_computes_too_long_is_interrupted_and_keeps_its_state(
         assert await read_logs(container, "x") == "1"
 
 
-async def test_code_that_ignores_the_interrupt_is_killed(sandbox: None) -> None:
+async def test_code_that_ignores_the_interrupt_is_killed(sandbox: Tool) -> None:
     async with opened_container(replace(LIMITS, cpu_s=1.0)) as container:
         code = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
         result = await container.run_python(f"open('a', 'w').write('b')\n{code}")
@@ -87,7 +88,7 @@ async def test_code_that_ignores_the_interrupt_is_killed(sandbox: None) -> None:
         assert await read_logs(container, "open('a').read()") == "'b'"
 
 
-async def test_a_call_that_waits_too_long_is_interrupted(sandbox: None) -> None:
+async def test_a_call_that_waits_too_long_is_interrupted(sandbox: Tool) -> None:
     async with opened_container(replace(LIMITS, call_timeout_s=0.5)) as container:
         result = await container.run_python("import time\nwhile True: time.sleep(1)")
         assert result.is_interrupted and "0.5 seconds" in (result.error or "")
@@ -186,7 +187,7 @@ sys.modules["matplotlib.pyplot"] = plots
     assert (await container.run_python("1")).images == ()
 
 
-async def test_containers_belong_to_a_key(sandbox: None) -> None:
+async def test_containers_belong_to_a_key(sandbox: Tool) -> None:
     async with opened_containers(max_containers=2) as containers:
         made = await containers.create("a", name="mine")
         assert containers.find(made.id, "a") is made and list(containers.list("b")) == []
@@ -200,7 +201,7 @@ async def test_containers_belong_to_a_key(sandbox: None) -> None:
         await containers.create("c")
 
 
-async def test_no_key_takes_all_containers(sandbox: None) -> None:
+async def test_no_key_takes_all_containers(sandbox: Tool) -> None:
     containers = Containers(make_plan(), max_containers=3, max_per_key=2, idle_s=3600.0)
     try:
         asked = await asyncio.gather(
@@ -218,7 +219,7 @@ async def test_no_key_takes_all_containers(sandbox: None) -> None:
         await containers.close()
 
 
-async def test_an_automatic_container_takes_the_place_of_an_unused_one(sandbox: None) -> None:
+async def test_an_automatic_container_takes_the_place_of_an_unused_one(sandbox: Tool) -> None:
     containers = Containers(make_plan(), max_containers=3, idle_s=3600.0)
     try:
         named = await containers.create("a")
@@ -238,7 +239,7 @@ async def test_an_automatic_container_takes_the_place_of_an_unused_one(sandbox: 
         await containers.close()
 
 
-async def test_an_idle_container_ends(sandbox: None) -> None:
+async def test_an_idle_container_ends(sandbox: Tool) -> None:
     async with opened_containers(idle_s=0.2) as containers:
         container = await containers.create(None)
         await container.has_ended.wait()

@@ -234,7 +234,7 @@ def test_a_cgroup_gets_the_limits_of_a_container(tmp_path: Path) -> None:
     (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
     prepare_cgroup(tmp_path)
     assert (tmp_path / "cgroup.subtree_control").read_text() == "+memory +pids"
-    made = make_cgroup(tmp_path, "x", LIMITS)
+    made = make_cgroup(tmp_path, "x", make_plan())
     assert int((made / "memory.max").read_text()) >= LIMITS.memory_bytes + LIMITS.file_bytes
     assert int((made / "pids.max").read_text()) == LIMITS.max_processes + 4
     for file in made.iterdir():  # a cgroup is removed with its files

@@ -1,17 +1,13 @@
-"""Parts of a search: filters, words, the fusion of two lists, vectors in memory."""
+"""Parts of a search: filters, words, the fusion of two lists."""
 
-from collections.abc import Collection
 from typing import Any  # JSON
 
-import numpy as np
 import pytest
 
 from ouzel.errors import InvalidRequest
 from ouzel.hosted_tools.file_search.filters import read_filter
 from ouzel.hosted_tools.file_search.fusion import fuse
-from ouzel.hosted_tools.file_search.matrices import Matrices
 from ouzel.hosted_tools.file_search.words import read_query, write_words
-from ouzel.store.vector_stores.records import ChunkPlace, VectorPart
 
 ADA: dict[str, str | float | bool] = {"author": "Ada", "year": 2024, "is_draft": True}
 
@@ -78,6 +74,7 @@ def test_words_of_a_query_are_those_that_tell_something() -> None:
     assert read_query("who are you") == ["who", "are", "you"]  # better than nothing
     assert read_query('" AND NEAR(*') == ["near"]
     assert read_query("***") == []
+    assert read_query("İSTANBUL") == ["istanbul"]  # the lower case of this I has a mark of its own
 
 
 def test_a_place_in_both_lists_comes_first() -> None:
@@ -86,47 +83,3 @@ def test_a_place_in_both_lists_comes_first() -> None:
     [(place, score)] = fuse([(1.0, ["a"]), (2.0, ["a"])])
     assert (place, score) == ("a", 1.0)
     assert fuse([(0.0, ["a"])]) == []
-
-
-class Parts:
-    """Has vectors of files, and notes which files were read."""
-
-    def __init__(self) -> None:
-        self.reads: list[list[int]] = []
-
-    async def vectors(self, file_numbers: Collection[int]) -> list[VectorPart]:
-        self.reads.append(sorted(file_numbers))
-        return [
-            VectorPart(
-                file_number=number,
-                positions=np.array([0, 0, 1], np.int32).tobytes(),
-                vectors=np.array([[1, 0], [0, 1], [number, 1]], np.float16).tobytes(),
-            )
-            for number in file_numbers
-        ]
-
-
-async def test_only_new_files_are_read() -> None:
-    parts = Parts()
-    matrices = Matrices(parts)  # type: ignore[arg-type]  # it needs one method of the store
-    query = np.array([[1.0, 0.0]], np.float32)
-
-    async def find(*numbers: int, allowed: frozenset[int] | None = None) -> list[ChunkPlace]:
-        [found] = await matrices.find_nearest("vs", frozenset(numbers), allowed, query, 10)
-        return [place for place, _ in found]
-
-    assert await find(2) == [ChunkPlace(2, 1), ChunkPlace(2, 0)]
-    assert (await find(2, 3))[0] == ChunkPlace(3, 1)
-    assert set(await find(2, 3, allowed=frozenset({2}))) == {ChunkPlace(2, 0), ChunkPlace(2, 1)}
-    assert await find(3) == [ChunkPlace(3, 1), ChunkPlace(3, 0)]
-    assert parts.reads == [[2], [3]]
-
-
-async def test_a_matrix_that_is_too_large_is_not_kept() -> None:
-    parts = Parts()
-    matrices = Matrices(parts, max_bytes=1)  # type: ignore[arg-type]
-    query = np.array([[1.0, 0.0]], np.float32)
-    for _ in range(2):
-        [found] = await matrices.find_nearest("vs", frozenset({2}), None, query, 1)
-        assert [place for place, _ in found] == [ChunkPlace(2, 1)]
-    assert parts.reads == [[2], [2]]

@@ -16,6 +16,7 @@ from ouzel.store.batches.records import (
     NewLine,
     StoredBatch,
 )
+from ouzel.store.files.records import NewFile
 from tests.store.conftest import OpenStore
 
 KEY = "key-1"
@@ -83,9 +84,12 @@ async def test_a_batch_runs_from_its_lines_to_its_results(store: Store) -> None:
         (2, b"ok"),
         (3, b"ok"),
     ]
+    await store.files.begin(NewFile(id="file-2", key_id=KEY, filename="output.jsonl"))
+    assert await store.files.get("file-2", KEY) is None
     assert await store.batches.close_batch(
         "batch_1", BatchStatus.COMPLETED, output_file_id="file-2", keeps_lines=False
     )
+    assert await store.files.get("file-2", KEY) is not None
     batch = await read(store, "batch_1")
     assert (batch.status, batch.num_succeeded, batch.num_errored) == (BatchStatus.COMPLETED, 3, 1)
     assert batch.usage == LineUsage(input_tokens=9, output_tokens=6)

@@ -135,8 +135,9 @@ class MessageAnswer:
         )
 
     def _tool_usage(self) -> ServerToolUsage | UnsetType:
-        num_searches = 0 if self._hosted is None else self._hosted.num_searches
-        return ServerToolUsage(num_searches) if num_searches else UNSET
+        if self._hosted is None or self._hosted.num_searches + self._hosted.num_fetches == 0:
+            return UNSET
+        return ServerToolUsage(self._hosted.num_searches, self._hosted.num_fetches)
 
     def _stop(self, usage: Usage) -> tuple[StopReason, str | None]:
         assert self._finished is not None

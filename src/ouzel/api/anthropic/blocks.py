@@ -163,7 +163,7 @@ class McpToolResultBlock(msgspec.Struct, frozen=True, tag="mcp_tool_result"):
 
 class ServerToolUseBlock(msgspec.Struct, frozen=True, tag="server_tool_use"):
     id: Annotated[str, Meta(min_length=1, description="The id from the answer.")]
-    name: Annotated[str, Meta(min_length=1, description="web_search.")]
+    name: Annotated[str, Meta(min_length=1, description="web_search or web_fetch.")]
     input: Annotated[dict[str, object], Meta(description="The arguments.")]
     cache_control: CacheControl = None
 
@@ -191,8 +191,34 @@ class WebSearchResultBlock(msgspec.Struct, frozen=True, tag="web_search_tool_res
     cache_control: CacheControl = None
 
 
+class WebFetchPage(msgspec.Struct, frozen=True, tag="web_fetch_result"):
+    url: Annotated[str, Meta(description="The address of the page.")]
+    content: Annotated[DocumentBlock, Meta(description="The text of the page.")]
+    retrieved_at: Annotated[
+        str | None, Meta(description="The time at which the page was fetched; not used.")
+    ] = None
+
+
+class WebFetchFault(msgspec.Struct, frozen=True, tag="web_fetch_tool_result_error"):
+    error_code: Annotated[str, Meta(description="The code of the error, as in the answer.")]
+
+
+class WebFetchResultBlock(msgspec.Struct, frozen=True, tag="web_fetch_tool_result"):
+    tool_use_id: Annotated[
+        str, Meta(description="The `id` of the server_tool_use block before it.")
+    ]
+    content: Annotated[WebFetchPage | WebFetchFault, Meta(description="The page, or the error.")]
+    cache_control: CacheControl = None
+
+
 UserBlock = TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | ToolResultBlock
-HostedBlock = McpToolUseBlock | McpToolResultBlock | ServerToolUseBlock | WebSearchResultBlock
+HostedBlock = (
+    McpToolUseBlock
+    | McpToolResultBlock
+    | ServerToolUseBlock
+    | WebSearchResultBlock
+    | WebFetchResultBlock
+)
 OwnAssistantBlock = TextBlock | ToolUseBlock | ThinkingBlock | RedactedThinkingBlock
 AssistantBlock = OwnAssistantBlock | HostedBlock
 

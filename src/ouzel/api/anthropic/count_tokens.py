@@ -95,7 +95,10 @@ OPERATIONS = (
         summary="Counts the tokens in the prompt of the same message.",
         endpoint=lambda services: services.make_body_endpoint(
             CountTokens(
-                services.model, services.limits, services.threads, services.shared.hosted
+                services.model,
+                services.limits,
+                services.threads,
+                services.shared.hosted.for_messages(),
             ).count
         ),
         choice=choose_for("generate"),

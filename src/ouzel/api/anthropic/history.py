@@ -40,10 +40,11 @@ from ouzel.api.anthropic.blocks import (
     UrlPdf,
     UserBlock,
     UserMessage,
+    WebFetchResultBlock,
     WebSearchResultBlock,
 )
 from ouzel.api.anthropic.call_ids import restore_call_id
-from ouzel.api.anthropic.search_results import read_search_result
+from ouzel.api.anthropic.search_results import read_fetched_page, read_search_result
 from ouzel.api.anthropic.turn import Piece, Turn
 from ouzel.errors import InvalidRequest
 from ouzel.generation import (
@@ -94,6 +95,8 @@ class History:
         # calls that this server has run, without their results so far, by id
         self._hosted_calls: dict[str, JsonObject] = {}
         self.sources: list[JsonObject] = []  # pages that searches have shown to the model
+        # texts whose addresses the model may fetch: the user's, tools' of the client, pages
+        self.named_in: list[str] = []
         self.turns: list[Turn] = []  # context edits replace some of them
         self._names: dict[str, str] = {}  # names of the called tools, by call id
         self._newest_call_id = ""  # the client's form of the id
@@ -167,6 +170,7 @@ class History:
                 self._read_result(block, at)
             else:
                 pieces += _read_pieces(block, at)
+        self.named_in += [piece for piece in pieces if isinstance(piece, str)]
         if pieces or self.turns[-1:] == [] or self.turns[-1].role not in ("tool", "user"):
             self._turn("user", path).pieces += pieces
 
@@ -178,6 +182,7 @@ class History:
                 f"{limit}, given {show_value(block.tool_use_id)}", field=f"{path}.tool_use_id"
             )
         pieces = _join_texts(_result_pieces(block, path))
+        self.named_in += [piece for piece in pieces if isinstance(piece, str)]
         answered: JsonObject = {"tool_call_id": call_id, "name": self._names[call_id]}
         self.turns.append(Turn("tool", path, pieces, answered=answered))
 
@@ -200,9 +205,15 @@ class History:
                 self._add_hosted_call(call_id, ClientName(name), block.input)
             case McpToolResultBlock(tool_use_id=call_id, content=content):
                 self._end_hosted_call(call_id, "\n".join(_texts(content or "")), message_path, path)
-            case WebSearchResultBlock(tool_use_id=call_id, content=content):
-                text, sources = read_search_result(content)
+            case WebSearchResultBlock(tool_use_id=call_id, content=found):
+                text, sources = read_search_result(found)
                 self.sources += sources
+                self.named_in += [hit.url for hit in found] if isinstance(found, list) else []
+                self._end_hosted_call(call_id, text, message_path, path)
+            case WebFetchResultBlock(tool_use_id=call_id, content=page):
+                text, sources = read_fetched_page(page, 1 + len(self.sources))
+                self.sources += sources
+                self.named_in.append(text)
                 self._end_hosted_call(call_id, text, message_path, path)
             case unreachable:
                 assert_never(unreachable)

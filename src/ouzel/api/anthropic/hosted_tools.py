@@ -1,4 +1,4 @@
-"""Reads the tools that this server runs: `mcp_servers`, toolsets, and searches of the web.
+"""Reads the tools that this server runs: `mcp_servers`, toolsets, searches and pages of the web.
 
 MCP servers have two forms. In the older form (beta mcp-client-2025-04-04) a server has a
 `tool_configuration`. In the newer form (mcp-client-2025-11-20) an entry of `tools` with the type
@@ -15,12 +15,21 @@ from msgspec import Meta
 
 from ouzel.errors import InvalidRequest
 from ouzel.responses.hosted.kinds import Entry, HostedKinds
-from ouzel.responses.hosted.web_search import SEARCH
+from ouzel.responses.hosted.web_fetch import FETCH
 from ouzel.wire.decode import JsonObject
 from ouzel.wire.offered_tools import ClientName
 from ouzel.wire.validation_errors import show_value
 
-SEARCH_TYPES = ("web_search_20250305",)
+# Later dates let programs of code_execution call the tool, which this server does not have.
+SEARCH_TYPES = ("web_search_20250305", "web_search_20260209", "web_search_20260318")
+FETCH_TYPES = (
+    "web_fetch_20250910",
+    "web_fetch_20260209",
+    "web_fetch_20260309",
+    "web_fetch_20260318",
+)
+_DATED = {"web_search": SEARCH_TYPES, "web_fetch": FETCH_TYPES}
+_DIRECT = "direct"
 _OWN_FIELDS: Mapping[str, str] = {
     "server_label": "name",
     "server_url": "url",
@@ -87,6 +96,10 @@ class SearchLocation(msgspec.Struct, frozen=True, tag="approximate"):
     timezone: str | None = None
 
 
+class CitationsSwitch(msgspec.Struct, frozen=True):
+    enabled: Annotated[bool | None, Meta(description="The model cites the page.")] = None
+
+
 class HostedToolFields(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of an entry of `tools` that this server runs."""
 
@@ -104,17 +117,44 @@ class HostedToolFields(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="For mcp_toolset: settings of single tools, by name."),
     ] = None
     max_uses: (
-        Annotated[int, Meta(ge=1, description="For web_search_…: most searches of the answer.")]
+        Annotated[
+            int,
+            Meta(ge=1, description="For web_search_… and web_fetch_…: most uses in the answer."),
+        ]
         | None
     ) = None
     allowed_domains: Annotated[
-        list[str] | None, Meta(description="For web_search_…: only pages of these domains.")
+        list[str] | None, Meta(description="For web_search_… and web_fetch_…: only these domains.")
     ] = None
     blocked_domains: Annotated[
-        list[str] | None, Meta(description="For web_search_…: no pages of these domains.")
+        list[str] | None,
+        Meta(description="For web_search_… and web_fetch_…: none of these domains."),
     ] = None
     user_location: Annotated[
         SearchLocation | None, Meta(description="For web_search_…: where the user is, about.")
+    ] = None
+    citations: Annotated[
+        CitationsSwitch | None, Meta(description="For web_fetch_…: whether pages are cited.")
+    ] = None
+    max_content_tokens: (
+        Annotated[
+            int,
+            Meta(ge=1, description="For web_fetch_…: about the most tokens of a page."),
+        ]
+        | None
+    ) = None
+    url_sources: Annotated[
+        object, Meta(description="For web_fetch_…: must be null: all sources of addresses count.")
+    ] = None
+    use_cache: Annotated[
+        bool | None, Meta(description="For web_fetch_…: not used, pages are always fetched.")
+    ] = None
+    response_inclusion: Annotated[
+        Literal["full", "excluded"] | None,
+        Meta(description="Not used: it concerns calls of code_execution."),
+    ] = None
+    allowed_callers: Annotated[
+        list[str] | None, Meta(description='Must have "direct": only the model calls.')
     ] = None
 
 
@@ -151,20 +191,7 @@ def read_hosted(
 
     Tools that are turned off are missing in it: they are left out or refused elsewhere.
     """
-    searches = {
-        position: tool
-        for position, tool in enumerate(tools)
-        if tool.type in SEARCH_TYPES and "web_search" in kinds.types
-    }
-    entries = [
-        (f"tools[{position}]", _read_search(tool, f"tools[{position}]"))
-        for position, tool in searches.items()
-    ]
-    if len(searches) > 1:
-        raise InvalidRequest("must be the only web search", field=f"{entries[1][0]}.type")
-    max_uses = {
-        ClientName(SEARCH): tool.max_uses for tool in searches.values() if tool.max_uses is not None
-    }
+    entries, positions, max_uses = _read_web_tools(tools, kinds)
     toolsets = {position: tool for position, tool in enumerate(tools) if tool.type == "mcp_toolset"}
     settings: dict[str, _Settings] = {}
     if "mcp" in kinds.types:
@@ -177,7 +204,7 @@ def read_hosted(
         toolsets = {}
     for path, entry in entries:
         _check(path, entry, kinds)
-    return HostedToolset(entries, settings, max_uses, {*searches, *toolsets})
+    return HostedToolset(entries, settings, max_uses, {*positions, *toolsets})
 
 
 def find_hints(kinds: HostedKinds) -> dict[str, str]:
@@ -187,10 +214,57 @@ def find_hints(kinds: HostedKinds) -> dict[str, str]:
         hints |= dict.fromkeys(("", "mcp_toolset"), kinds.hints["mcp"])
     if "web_search" in kinds.hints:
         hints |= dict.fromkeys(SEARCH_TYPES, kinds.hints["web_search"])
+    if FETCH in kinds.hints:
+        hints |= dict.fromkeys(FETCH_TYPES, kinds.hints[FETCH])
     return hints
 
 
-def _read_search(tool: HostedToolFields, path: str) -> JsonObject:
+def _read_web_tools(
+    tools: Sequence[HostedToolFields], kinds: HostedKinds
+) -> tuple[list[Entry], set[int], dict[ClientName, int]]:
+    """Returns the entries of searches and fetches, their positions, and the limits of their uses.
+
+    Raises InvalidRequest.
+    """
+    entries: list[Entry] = []
+    positions: dict[str, int] = {}
+    max_uses: dict[ClientName, int] = {}
+    for position, tool in enumerate(tools):
+        name = "_".join((tool.type or "").split("_")[:2])
+        if name not in _DATED or name not in kinds.types:
+            continue
+        path = f"tools[{position}]"
+        _check_web_tool(tool, _DATED[name], path)
+        if name in positions:
+            raise InvalidRequest(f"must be the only {name}", field=f"{path}.type")
+        positions[name] = position
+        entries.append((path, _READERS[name](tool, path)))
+        if tool.max_uses is not None:
+            max_uses[ClientName(name)] = tool.max_uses
+    return entries, set(positions.values()), max_uses
+
+
+def _check_web_tool(tool: HostedToolFields, types: Collection[str], path: str) -> None:
+    if tool.type not in types:
+        known = ", ".join(map(show_value, types))
+        raise InvalidRequest(
+            f"must be one of {known}, given {show_value(tool.type)}", field=f"{path}.type"
+        )
+    if tool.allowed_callers is not None and _DIRECT not in tool.allowed_callers:
+        raise InvalidRequest(
+            f'must have "{_DIRECT}", given {show_value(tool.allowed_callers)}',
+            field=f"{path}.allowed_callers",
+        )
+    if tool.url_sources is not None:
+        raise InvalidRequest(
+            f"must be null, given {show_value(tool.url_sources)}: addresses of the user, of tools "
+            "of the client and of searches can be fetched",
+            field=f"{path}.url_sources",
+        )
+
+
+def _read_filters(tool: HostedToolFields, path: str) -> JsonObject:
+    """Returns the field `filters` of an entry, or no field."""
     filters: JsonObject = {}
     if tool.allowed_domains and tool.blocked_domains:
         raise InvalidRequest(
@@ -200,12 +274,30 @@ def _read_search(tool: HostedToolFields, path: str) -> JsonObject:
         filters["allowed_domains"] = tool.allowed_domains
     if tool.blocked_domains:
         filters["blocked_domains"] = tool.blocked_domains
-    entry: JsonObject = {"type": "web_search", "external_web_access": False}
-    if filters:
-        entry["filters"] = filters
+    return {"filters": filters} if filters else {}
+
+
+def _read_search(tool: HostedToolFields, path: str) -> JsonObject:
+    entry: JsonObject = {
+        "type": "web_search",
+        "external_web_access": False,
+        **_read_filters(tool, path),
+    }
     if tool.user_location is not None:
         entry["user_location"] = msgspec.to_builtins(tool.user_location)
     return entry
+
+
+def _read_fetch(tool: HostedToolFields, path: str) -> JsonObject:
+    return {
+        "type": FETCH,
+        "has_citations": tool.citations is not None and tool.citations.enabled is True,
+        "max_content_tokens": tool.max_content_tokens,
+        **_read_filters(tool, path),
+    }
+
+
+_READERS = {"web_search": _read_search, "web_fetch": _read_fetch}
 
 
 def _read_settings(

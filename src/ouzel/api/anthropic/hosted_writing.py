@@ -14,6 +14,7 @@ from ouzel.api.anthropic.hosted_blocks import (
 )
 from ouzel.hosted_chats.events import CallEnded
 from ouzel.responses.hosted.citations import CitationFinder, Source, UrlCitation
+from ouzel.responses.hosted.web_fetch import WebFetchCall
 from ouzel.responses.hosted.web_search import WebSearchCall
 from ouzel.wire.offered_tools import ClientName
 
@@ -31,6 +32,7 @@ class HostedWriting:
         Its argument is the model's name. Calls may add `sources` while the answer is written.
         """
         self.num_searches = 0
+        self.num_fetches = 0
         self._find_name = find_name
         self._sources = sources
         self._texts: dict[str, str] = {}  # texts of the pages, by address
@@ -56,6 +58,8 @@ class HostedWriting:
         item = ended.item
         if isinstance(item, WebSearchCall) and not ended.is_over_limit:
             self.num_searches += 1
+        if isinstance(item, WebFetchCall) and not ended.is_over_limit:
+            self.num_fetches += 1
         self._texts.update(list_texts(item))
         block_id = self._block_ids[ended.call_id]
         return make_result(block_id, item, is_over_limit=ended.is_over_limit)

@@ -98,7 +98,7 @@ class Messages:
                 entries=toolset.entries,
                 begin=message.begin,
                 is_offered=toolset.is_offered,
-                items=[{"sources": read.history.sources}],
+                items=[{"sources": read.history.sources, "named_in": read.history.named_in}],
             )
         read = read_messages(body, self._model, self._limits, offer=offer)
         edits = read.edit_context(self._model)
@@ -169,7 +169,11 @@ def _endpoint(services: Services) -> ASGIApp:
 
     def dialect_of_key(key_id: str | None) -> Messages:
         return Messages(
-            services.model, services.limits, conversations, key_id, services.shared.hosted
+            services.model,
+            services.limits,
+            conversations,
+            key_id,
+            services.shared.hosted.for_messages(),
         )
 
     return services.make_generating_by_key(dialect_of_key, conversations.num_held_bytes)

@@ -61,9 +61,6 @@ class ClientTool(HostedToolFields, frozen=True, kw_only=True):
         list[dict[str, object]] | None,
         Meta(description="Shown to the model, as the schema's `examples`."),
     ] = None
-    allowed_callers: Annotated[
-        list[str] | None, Meta(description='Must have "direct": only the model calls.')
-    ] = None
     defer_loading: Annotated[
         bool | None, Meta(description="Not used: the model sees all tools from the start.")
     ] = None

@@ -13,7 +13,6 @@ _REASONS: Mapping[str, str] = {
     "browser_state": "this server has no browser tools",
     **dict.fromkeys(
         (
-            "web_fetch_tool_result",
             "code_execution_tool_result",
             "bash_code_execution_tool_result",
             "text_editor_code_execution_tool_result",

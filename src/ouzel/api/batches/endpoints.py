@@ -81,7 +81,7 @@ class Batches:
         limit = query.integer("limit", _DEFAULT_LIMIT, lowest=1, highest=_HIGHEST_LIMIT)
         after = query.text("after")
         if self._shared.store is None:
-            return json_response(BatchList([], None, None, has_more=False))
+            return json_response(BatchList.of((), Batch.of))
         page = await self._shared.store.batches.page(
             get_exchange(request.scope).key_id, "openai", BatchPageRequest(limit=limit, after=after)
         )
@@ -89,9 +89,7 @@ class Batches:
             raise InvalidRequest(
                 f"must be the id of a batch, given {show_value(after)}", field="after"
             )
-        batches = [Batch.of(batch) for batch in page.batches]
-        first_id, last_id = (batches[0].id, batches[-1].id) if batches else (None, None)
-        return json_response(BatchList(batches, first_id, last_id, page.has_more))
+        return json_response(BatchList.of(page.batches, Batch.of, has_more=page.has_more))
 
     def _require_store(self, batch_id: str) -> Store:
         """Returns the store. Raises BatchNotFound if the server has none."""

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from ouzel.api.endpoint.object_list import ObjectList
 from ouzel.batches.input_lines import LineFault
 from ouzel.store.batches.records import LineUsage, StoredBatch
 from ouzel.wire.fields import Labels
@@ -134,11 +135,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, tag_field="object", tag="
         )
 
 
-class BatchList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
-    data: list[Batch]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
+class BatchList(ObjectList[Batch], frozen=True):
+    pass
 
 
 _decode_faults = msgspec.json.Decoder(list[LineFault]).decode

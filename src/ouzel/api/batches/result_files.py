@@ -6,8 +6,6 @@ from ouzel.batches.line_app import InputFile
 from ouzel.store.base import Store
 from ouzel.store.files.records import NewFile
 
-_PURPOSE = "batch_output"
-
 
 class StoredBatchFiles:
     """Implements `BatchFiles` with the files of the store."""
@@ -29,12 +27,12 @@ class StoredBatchFiles:
         *,
         filename: str,
         pieces: AsyncIterator[bytes],
-        expires_after_s: int | None,
     ) -> None:
-        await self._files.drop(file_id)
         await self._files.begin(NewFile(id=file_id, key_id=key_id, filename=filename))
         number = 0
         async for piece in pieces:
             await self._files.add_piece(file_id, number, piece)
             number += 1
-        await self._files.finish(file_id, _PURPOSE, expires_after_s)
+
+    async def drop(self, file_id: str) -> None:
+        await self._files.drop(file_id)

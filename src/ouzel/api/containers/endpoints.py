@@ -76,14 +76,7 @@ class ContainerEndpoints:
             [each for each in found if name is None or each.name == name],
             read_page(query, order="desc"),
         )
-        return json_response(
-            ContainerList(
-                data=[ContainerObject.of(each) for each in page],
-                first_id=page[0].id if page else None,
-                last_id=page[-1].id if page else None,
-                has_more=has_more,
-            )
-        )
+        return json_response(ContainerList.of(page, ContainerObject.of, has_more=has_more))
 
     async def retrieve(self, request: Request) -> Response:
         return json_response(ContainerObject.of(find_container(self._shared.containers, request)))

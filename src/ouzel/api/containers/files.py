@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -59,14 +60,8 @@ class ContainerFileEndpoints:
         container = find_container(self._shared.containers, request)
         asked = read_page(Query(request.query_params, *PAGE_PARAMETERS), order="desc")
         page, has_more = cut_page(await container.list_files(), asked)
-        return json_response(
-            ContainerFileList(
-                data=[ContainerFileObject.of(container, file) for file in page],
-                first_id=page[0].id if page else None,
-                last_id=page[-1].id if page else None,
-                has_more=has_more,
-            )
-        )
+        show = partial(ContainerFileObject.of, container)
+        return json_response(ContainerFileList.of(page, show, has_more=has_more))
 
     async def retrieve(self, request: Request) -> Response:
         container = find_container(self._shared.containers, request)

@@ -1,11 +1,12 @@
 """Defines the bodies and the answers of /containers, as OpenAI defines them."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, Protocol, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
+from ouzel.api.endpoint.object_list import HasId, ObjectList
 from ouzel.errors import InvalidRequest
 from ouzel.hosted_tools.code_interpreter.container import Container
 from ouzel.hosted_tools.code_interpreter.records import WORK_DIRECTORY, ContainerFile
@@ -117,23 +118,12 @@ class DeletedContainerFile(
     deleted: bool = True
 
 
-class ContainerList(msgspec.Struct, frozen=True, kw_only=True, tag_field="object", tag="list"):
-    data: list[ContainerObject]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
+class ContainerList(ObjectList[ContainerObject], frozen=True):
+    pass
 
 
-class ContainerFileList(msgspec.Struct, frozen=True, kw_only=True, tag_field="object", tag="list"):
-    data: list[ContainerFileObject]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
-
-
-class HasId(Protocol):
-    @property
-    def id(self) -> str: ...
+class ContainerFileList(ObjectList[ContainerFileObject], frozen=True):
+    pass
 
 
 Object = TypeVar("Object", bound=HasId)

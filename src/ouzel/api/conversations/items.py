@@ -18,6 +18,7 @@ from ouzel.api.responses.item_lists import (
     PAGE_PARAMETERS,
     ItemList,
     add_included,
+    list_items,
     page_request,
     read_included,
 )
@@ -37,7 +38,7 @@ class StoredItems:
         page, included = page_request(query), read_included(query)
         store, key_id = self._stored.store(request), get_exchange(request.scope).key_id
         items = await store.conversation_page(conversation_id(request), key_id, page)
-        return json_response(ItemList.of(items, included))
+        return json_response(list_items(items, included))
 
     async def retrieve(self, request: Request) -> Response:
         included = read_included(Query(request.query_params, "include"))
@@ -70,7 +71,7 @@ class ConversationItems:
             fields.items, conversation_id=owner_id
         )
         await store.add_conversation_items(owner_id, key_id, new)
-        return ItemList.of(Page(new, has_more=False), included)
+        return list_items(Page(new, has_more=False), included)
 
 
 def _stored_items(catalogue: Catalogue) -> StoredItems:

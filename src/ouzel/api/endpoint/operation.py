@@ -57,6 +57,8 @@ class Operation:
     has_slashes: bool = False  # parameters of the path may contain slashes
     # With this profile the operation replaces the operation of the same path without a profile.
     profile: Literal["lmi", "ovms"] | None = None
+    # With this profile the operation is missing: the other server refuses the method.
+    missing_profile: Literal["ovms"] | None = None
     # With this header a request reaches this operation instead of the same path without a header.
     header: str | None = None
     is_documented: bool = True

@@ -5,8 +5,9 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ouzel.api.endpoint.object_list import ObjectList
 from ouzel.errors import InvalidRequest
-from ouzel.store.files.records import FilePage, StoredFile
+from ouzel.store.files.records import StoredFile
 from ouzel.wire.validation_errors import show_value
 
 PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
@@ -36,21 +37,8 @@ class FileObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="object", 
         )
 
 
-class FileList(msgspec.Struct, frozen=True, kw_only=True, tag_field="object", tag="list"):
-    data: list[FileObject]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
-
-    @classmethod
-    def of(cls, page: FilePage) -> "FileList":
-        data = [FileObject.of(file) for file in page.files]
-        return cls(
-            data=data,
-            first_id=data[0].id if data else None,
-            last_id=data[-1].id if data else None,
-            has_more=page.has_more,
-        )
+class FileList(ObjectList[FileObject], frozen=True):
+    pass
 
 
 class DeletedFile(msgspec.Struct, frozen=True, tag_field="object", tag="file"):

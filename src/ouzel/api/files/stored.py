@@ -52,10 +52,10 @@ class FileEndpoints:
         query = Query(request.query_params, "purpose", *PAGE_PARAMETERS)
         page = read_page(query, default=_MOST_LISTED, most=_MOST_LISTED, order="desc")
         if self._shared.store is None:
-            return json_response(FileList(data=[], first_id=None, last_id=None, has_more=False))
+            return json_response(FileList.of((), FileObject.of))
         key_id = get_exchange(request.scope).key_id
         found = await self._shared.store.files.page(key_id, query.text("purpose"), page)
-        return json_response(FileList.of(found))
+        return json_response(FileList.of(found.files, FileObject.of, has_more=found.has_more))
 
     async def retrieve(self, request: Request) -> Response:
         return json_response(FileObject.of(await self._find(request)))

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.object_list import ObjectList
 from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
 from ouzel.api.endpoint.pages import PAGE_PARAMETERS, describe_page, read_page
 from ouzel.api.http.exchange import get_exchange
@@ -18,7 +19,6 @@ from ouzel.store.base import Store
 from ouzel.store.chats.base import ChatStore
 from ouzel.store.chats.records import ChatFilter, ChatPage, StoredChat
 from ouzel.store.errors import ChatNotFound
-from ouzel.store.records import Page
 from ouzel.wire.decode import decode_body
 from ouzel.wire.fields import Labels
 
@@ -56,27 +56,18 @@ class DeletedChat(msgspec.Struct, frozen=True, tag_field="object", tag="chat.com
     deleted: bool = True
 
 
-class ChatList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
-    data: list[StoredChatCompletion]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
+class ChatList(ObjectList[StoredChatCompletion], frozen=True):
+    pass
 
 
-class ChatMessageList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
-    data: list[Annotated[msgspec.Raw, Meta(extra_json_schema=_MESSAGE)]]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
+class ChatMessageList(
+    ObjectList[Annotated[msgspec.Raw, Meta(extra_json_schema=_MESSAGE)]], frozen=True
+):
+    pass
 
 
-class _EncodedChatList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
+class _EncodedChatList(ObjectList[msgspec.Raw], frozen=True):
     """A `ChatList` whose objects are JSON already."""
-
-    data: list[msgspec.Raw]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
 
 
 class StoredChats:
@@ -118,7 +109,11 @@ class StoredChats:
         """Lists the messages of the request, in their order."""
         page = read_page(Query(request.query_params, *PAGE_PARAMETERS), order="asc")
         chats, key_id = await self._chats(request), get_exchange(request.scope).key_id
-        return json_response(_show_messages(await chats.messages(_id(request), key_id, page)))
+        found = await chats.messages(_id(request), key_id, page)
+        shown = ChatMessageList.of(
+            found.items, lambda item: msgspec.Raw(item.body), has_more=found.has_more
+        )
+        return json_response(shown)
 
     async def _chats(self, request: Request) -> ChatStore:
         """Returns the stored chats. Raises ChatNotFound if the server stores nothing."""
@@ -149,22 +144,8 @@ def _show_chat(chat: StoredChat) -> bytes:
 
 
 def _show_chats(page: ChatPage) -> _EncodedChatList:
-    chats = page.chats
-    return _EncodedChatList(
-        [msgspec.Raw(_show_chat(chat)) for chat in chats],
-        first_id=chats[0].id if chats else None,
-        last_id=chats[-1].id if chats else None,
-        has_more=page.has_more,
-    )
-
-
-def _show_messages(page: Page) -> ChatMessageList:
-    items = page.items
-    return ChatMessageList(
-        [msgspec.Raw(item.body) for item in items],
-        first_id=items[0].id if items else None,
-        last_id=items[-1].id if items else None,
-        has_more=page.has_more,
+    return _EncodedChatList.of(
+        page.chats, lambda chat: msgspec.Raw(_show_chat(chat)), has_more=page.has_more
     )
 
 
@@ -173,6 +154,7 @@ OPERATIONS = (
         method="get",
         path="/v1/chat/completions",
         prefixes=PREFIXES,
+        missing_profile="ovms",
         summary="Lists the stored chats.",
         overall=lambda catalogue: StoredChats(catalogue).list,
         query=_LIST,

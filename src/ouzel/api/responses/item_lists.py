@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.api.endpoint import pages
+from ouzel.api.endpoint.object_list import ObjectList
 from ouzel.api.endpoint.operation import QueryField
 from ouzel.api.http.query import Query
 from ouzel.responses.includable import (
@@ -16,7 +17,7 @@ from ouzel.responses.includable import (
     log_never_present,
 )
 from ouzel.responses.items.encrypted_reasoning import with_encrypted_reasoning
-from ouzel.store.records import Page, PageRequest
+from ouzel.store.records import Item, Page, PageRequest
 
 PAGE_PARAMETERS = ("include", *pages.PAGE_PARAMETERS)
 INCLUDE = QueryField(
@@ -35,21 +36,15 @@ _ITEM = {
 }
 
 
-class ItemList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
-    data: list[Annotated[msgspec.Raw, Meta(extra_json_schema=_ITEM)]]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
+class ItemList(ObjectList[Annotated[msgspec.Raw, Meta(extra_json_schema=_ITEM)]], frozen=True):
+    pass
 
-    @classmethod
-    def of(cls, page: Page, included: Collection[str]) -> "ItemList":
-        items = page.items
-        return cls(
-            [msgspec.Raw(add_included(item.body, included)) for item in items],
-            first_id=items[0].id if items else None,
-            last_id=items[-1].id if items else None,
-            has_more=page.has_more,
-        )
+
+def list_items(page: Page, included: Collection[str]) -> ItemList:
+    def show(item: Item) -> msgspec.Raw:
+        return msgspec.Raw(add_included(item.body, included))
+
+    return ItemList.of(page.items, show, has_more=page.has_more)
 
 
 def page_request(query: Query) -> PageRequest:

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 
 import msgspec
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
@@ -58,7 +59,7 @@ class RetrieveResponse:
             _check_logprobs(decode_response(stored) if run is None else run.response)
         if not is_stream:
             body = (
-                stored.body
+                _show(stored)
                 if run is None
                 else await asyncio.to_thread(msgspec.json.encode, run.response)
             )
@@ -89,6 +90,13 @@ class RetrieveResponse:
                 return
             await asyncio.sleep(_LOOK_EVERY_S)
             current = await store.response(stored.id, stored.key_id)
+
+
+def _show(stored: StoredResponse) -> bytes:
+    """Returns the body for clients, who see the usage at the end only."""
+    if stored.status.is_final:
+        return stored.body
+    return msgspec.json.encode(replace(decode_response(stored), usage=None))
 
 
 async def _add_included(following: Following, included: Collection[str]) -> Following:

@@ -12,6 +12,7 @@ from ouzel.api.responses.item_lists import (
     PAGE,
     PAGE_PARAMETERS,
     ItemList,
+    list_items,
     page_request,
     read_included,
 )
@@ -92,7 +93,7 @@ class StoredResponseEndpoints:
         items = await store.input_items(_id(request), get_exchange(request.scope).key_id, page)
         if items is None:
             raise _not_found(request)
-        return json_response(ItemList.of(items, included))
+        return json_response(list_items(items, included))
 
     def store(self, request: Request) -> Store:
         if self._runs.store is None:

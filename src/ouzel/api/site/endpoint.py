@@ -16,6 +16,7 @@ from ouzel.api.http.send import json_response
 from ouzel.api.site.index import Index
 from ouzel.api.site.page import index_page
 from ouzel.api.site.playground import PlaygroundFile
+from ouzel.errors import OuzelError
 
 # clients, the path whose endpoint serves them, and the end of their base URL
 _APIS = (
@@ -41,6 +42,7 @@ class Site:
         self._config = shared.config
         self._max_logprobs = shared.limits.max_logprobs
         self._keeps_conversations = shared.store is not None
+        self._max_file_bytes = None if shared.store is None else shared.max_file_bytes
         self._operations = operations
         root_path = self._config.root_path
         self._playground = (
@@ -73,7 +75,19 @@ class Site:
             max_model_len=models[0].engine.info.max_model_len if models else None,
             needs_api_key=bool(config.api_key),
             keeps_conversations=self._keeps_conversations,
+            max_file_bytes=self._max_file_bytes,
+            searches_files=self._searches_files(),
             max_logprobs=self._max_logprobs,
             base_urls={name: url + end for name, path, end in _APIS if path in paths},
             openapi=f"{config.root_path}/openapi.json",
         )
+
+    def _searches_files(self) -> bool:
+        search = self._catalogue.shared.file_search
+        if search is None:
+            return False
+        try:
+            search.embedder.choose_model()
+        except OuzelError:
+            return False
+        return True

@@ -13,6 +13,8 @@ class Index(msgspec.Struct):
     max_model_len: int | None
     needs_api_key: bool
     keeps_conversations: bool
+    max_file_bytes: int | None  # limit of one uploaded file; None: no files are stored
+    searches_files: bool  # the server has a model for the vectors of vector stores
     max_logprobs: int  # -1 stands for the whole vocabulary
     base_urls: Mapping[str, str]  # base URLs by the clients that use them
     openapi: str  # the path of the OpenAPI document

@@ -58,7 +58,9 @@ class FileEndpoints:
         found = await self._room.find_store(store_id).vector_stores.file_page(
             store_id, get_key_id(request), read_page(query), status=read_status(query)
         )
-        return json_response(VectorStoreFileList.of(found))
+        return json_response(
+            VectorStoreFileList.of(found.files, VectorStoreFile.of, has_more=found.has_more)
+        )
 
     async def retrieve(self, request: Request) -> Response:
         return json_response(VectorStoreFile.of(await self._find(request)))
@@ -128,7 +130,9 @@ class FileEndpoints:
             status=read_status(query),
             batch_id=batch_id,
         )
-        return json_response(VectorStoreFileList.of(found))
+        return json_response(
+            VectorStoreFileList.of(found.files, VectorStoreFile.of, has_more=found.has_more)
+        )
 
     async def _add(
         self, request: Request, files: list[AddFile], *, path: str, batch_id: str | None = None

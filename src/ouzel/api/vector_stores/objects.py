@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from ouzel.api.endpoint.object_list import ObjectList
 from ouzel.hosted_tools.file_search.filters import Attribute
 from ouzel.hosted_tools.file_search.indexing import Strategy
 from ouzel.hosted_tools.file_search.records import AUTO_CHUNK_TOKENS, FileHit, StaticChunking
@@ -87,11 +88,8 @@ class VectorStore(
         )
 
 
-class VectorStoreList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
-    data: list[VectorStore]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
+class VectorStoreList(ObjectList[VectorStore], frozen=True):
+    pass
 
 
 class DeletedVectorStore(
@@ -128,7 +126,7 @@ class VectorStoreFile(
         if stored.error_code is not None:
             error = LastError(stored.error_code, stored.error_message or "")
         return cls(
-            id=stored.file_id,
+            id=stored.id,
             usage_bytes=stored.usage_bytes,
             created_at=int(stored.created_at),
             vector_store_id=stored.store_id,
@@ -139,17 +137,8 @@ class VectorStoreFile(
         )
 
 
-class VectorStoreFileList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
-    data: list[VectorStoreFile]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
-
-    @classmethod
-    def of(cls, page: records.VectorFilePage) -> "VectorStoreFileList":
-        data = [VectorStoreFile.of(file) for file in page.files]
-        first_id, last_id = (data[0].id, data[-1].id) if data else (None, None)
-        return cls(data, first_id, last_id, page.has_more)
+class VectorStoreFileList(ObjectList[VectorStoreFile], frozen=True):
+    pass
 
 
 class DeletedVectorStoreFile(

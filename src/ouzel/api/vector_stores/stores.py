@@ -71,11 +71,11 @@ class VectorStoreEndpoints:
     async def list(self, request: Request) -> Response:
         page = read_page(read_query(request))
         if self._room.is_empty:
-            return json_response(VectorStoreList([], None, None, has_more=False))
+            return json_response(VectorStoreList.of((), VectorStore.of))
         found = await self._room.find_store("").vector_stores.page(get_key_id(request), page)
-        data = [VectorStore.of(stored) for stored in found.stores]
-        first_id, last_id = (data[0].id, data[-1].id) if data else (None, None)
-        return json_response(VectorStoreList(data, first_id, last_id, found.has_more))
+        return json_response(
+            VectorStoreList.of(found.stores, VectorStore.of, has_more=found.has_more)
+        )
 
     async def retrieve(self, request: Request) -> Response:
         return json_response(VectorStore.of(await self._find(request)))

@@ -12,7 +12,6 @@
 import os
 import shutil
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 from ouzel.hosted_tools.code_interpreter.records import (
@@ -20,18 +19,28 @@ from ouzel.hosted_tools.code_interpreter.records import (
     SandboxPlan,
     SandboxUnavailable,
 )
+from ouzel.hosted_tools.code_interpreter.system_inside import (
+    UID,
+    list_file_systems,
+    list_shown,
+    write_environment,
+)
 
-INSIDE = "/run/ouzel"  # the directory of our programs inside
-_PROGRAMS = ("driver.py", "session.py", "work_files.py")
-_UID = 1000
-_HOST_PARTS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
-_HOST_ETC = ("alternatives", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types")
-_NOT_OF_ROOT = frozenset({"dev", "proc", "sys", "tmp", "run", "mnt", "boot", "lost+found"})
 # Files of /proc that show the host more than needed; they are covered where they exist.
-_COVERED = ("/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/sched_debug")
-_NUM_THREADS = 4  # threads of numpy's libraries: each takes address space
-_USERS = "user:x:1000:1000:user:/mnt/data:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
-_GROUPS = "user:x:1000:\nnogroup:x:65534:\n"
+_COVERED = (
+    "/proc/cmdline",
+    "/proc/config.gz",
+    "/proc/interrupts",
+    "/proc/iomem",
+    "/proc/ioports",
+    "/proc/kallsyms",
+    "/proc/key-users",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/modules",
+    "/proc/sched_debug",
+    "/proc/timer_list",
+)
 
 
 def find_bubblewrap() -> Path:
@@ -49,15 +58,6 @@ def find_bubblewrap() -> Path:
     return Path(found)
 
 
-def list_texts(plan: SandboxPlan) -> dict[str, bytes]:
-    """Returns the small files that only the sandbox has, by their paths inside."""
-    inside = Path(__file__).parent / "inside"
-    texts = {f"{INSIDE}/{name}": (inside / name).read_bytes() for name in _PROGRAMS}
-    texts["/etc/passwd"] = _USERS.encode()
-    texts["/etc/group"] = _GROUPS.encode()
-    return texts
-
-
 def write_command(
     bubblewrap: Path,
     plan: SandboxPlan,
@@ -73,11 +73,11 @@ def write_command(
     the first process inside.
     """
     arguments = [str(bubblewrap), "--unshare-all", "--unshare-user", "--disable-userns"]
-    arguments += ["--uid", str(_UID), "--gid", str(_UID), "--hostname", "sandbox"]
+    arguments += ["--uid", str(UID), "--gid", str(UID), "--hostname", "sandbox"]
     arguments += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
     for name, value in write_environment().items():
         arguments += ["--setenv", name, value]
-    for shown in _list_shown(plan):
+    for shown in list_shown(plan):
         arguments += shown
     for path, fd in texts.items():
         arguments += ["--perms", "0444", "--ro-bind-data", str(fd), path]
@@ -86,61 +86,11 @@ def write_command(
         if os.path.exists(covered):
             arguments += ["--ro-bind", "/dev/null", covered]
     arguments += ["--dev", "/dev"]
-    size = plan.limits.file_bytes
-    for place, part in ((WORK_DIRECTORY, 1), ("/tmp", 2), ("/dev/shm", 4)):
-        arguments += ["--perms", "0700", "--size", str(max(size // part, 4096)), "--tmpfs", place]
+    for place, size in list_file_systems(plan).items():
+        arguments += ["--perms", "0700", "--size", str(size), "--tmpfs", place]
     for place in ("/dev", "/proc", "/"):
         arguments += ["--remount-ro", place]
     arguments += ["--chdir", WORK_DIRECTORY, "--info-fd", str(info_fd)]
     if seccomp_fd is not None:
         arguments += ["--seccomp", str(seccomp_fd)]
     return [*arguments, "--", *command]
-
-
-def write_environment() -> dict[str, str]:
-    """Returns all variables that programs inside see."""
-    threads = str(_NUM_THREADS)
-    return {
-        "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
-        "HOME": WORK_DIRECTORY,
-        "TMPDIR": "/tmp",
-        "LANG": "C.UTF-8",
-        "MPLBACKEND": "agg",
-        "MPLCONFIGDIR": "/tmp/matplotlib",
-        "XDG_CACHE_HOME": "/tmp/cache",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "MALLOC_ARENA_MAX": "2",
-        "OMP_NUM_THREADS": threads,
-        "OPENBLAS_NUM_THREADS": threads,
-        "MKL_NUM_THREADS": threads,
-    }
-
-
-def _list_shown(plan: SandboxPlan) -> Iterator[list[str]]:
-    if plan.root is None:
-        for name in _HOST_PARTS:
-            yield from _show(Path("/") / name, f"/{name}")
-        for name in _HOST_ETC:
-            yield ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    else:
-        for path in sorted(plan.root.iterdir()):
-            if path.name == "etc":
-                yield from _show_etc(path)
-            elif path.name not in _NOT_OF_ROOT:
-                yield from _show(path, f"/{path.name}")
-    for path in plan.shown_paths:
-        yield ["--ro-bind", str(path), str(path)]
-
-
-def _show_etc(etc: Path) -> Iterator[list[str]]:
-    """Shows the entries one by one: two files of /etc are the sandbox's own."""
-    for path in sorted(etc.iterdir()):
-        if path.name not in ("passwd", "group"):
-            yield from _show(path, f"/etc/{path.name}")
-
-
-def _show(path: Path, place: str) -> Iterator[list[str]]:
-    if path.is_symlink():
-        yield ["--symlink", os.readlink(path), place]
-    elif path.exists():
-        yield ["--ro-bind", str(path), place]

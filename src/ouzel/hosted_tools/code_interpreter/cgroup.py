@@ -6,13 +6,17 @@ process has limits (setrlimit), and the server measures the sandbox.
 
 import logging
 import os
+import select
+import time
 from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
-from ouzel.hosted_tools.code_interpreter.records import SandboxLimits, SandboxUnavailable
+from ouzel.hosted_tools.code_interpreter.records import SandboxPlan, SandboxUnavailable
 
 logger = logging.getLogger(__name__)
 
+_END_S = 10.0  # killed processes end within milliseconds, unless a disk hangs
 _CONTROLLERS = ("memory", "pids")
 _MARGIN = 64 * 2**20  # bytes for bubblewrap, the driver and the kernel
 
@@ -38,24 +42,36 @@ def prepare_cgroup(parent: Path) -> None:
         ) from error
 
 
-def make_cgroup(parent: Path, name: str, limits: SandboxLimits) -> Path:
+def make_cgroup(parent: Path, name: str, plan: SandboxPlan) -> Path:
     """Makes the cgroup of one sandbox. Raises OSError."""
     made = parent / f"ouzel-{name}"
     made.mkdir()
-    memory = limits.memory_bytes + 2 * limits.file_bytes + _MARGIN
-    (made / "memory.max").write_text(str(memory))
-    (made / "pids.max").write_text(str(limits.max_processes + 4))  # bubblewrap and the driver too
+    files = 2 * plan.limits.file_bytes if plan.tool == "bubblewrap" else 0  # else counted already
+    (made / "memory.max").write_text(str(plan.most_memory_bytes + files + _MARGIN))
+    (made / "pids.max").write_text(str(plan.most_threads))
     (made / "memory.oom.group").write_text("1")
     with suppress(OSError):  # a kernel without swap lacks it
         (made / "memory.swap.max").write_text("0")
     return made
 
 
+def _wait_empty(events: TextIO) -> None:
+    """Waits until a cgroup has no processes; the kernel tells every change of this file."""
+    changes = select.poll()
+    changes.register(events, select.POLLPRI)
+    deadline_s = time.monotonic() + _END_S
+    while "populated 1" in events.read() and time.monotonic() < deadline_s:
+        changes.poll(1000)  # milliseconds
+        events.seek(0)
+
+
 def remove_cgroup(cgroup: Path) -> None:
-    """Ends all processes of a cgroup, and removes it."""
+    """Ends all processes of a cgroup, waits for their end, and removes it."""
     try:
         with suppress(FileNotFoundError):
             (cgroup / "cgroup.kill").write_text("1")
+            with open(cgroup / "cgroup.events") as events:
+                _wait_empty(events)
         os.rmdir(cgroup)
     except OSError as error:
         logger.warning("the cgroup of a sandbox is left: %s", error)

@@ -28,7 +28,6 @@ from ouzel.hosted_tools.code_interpreter.usage import Usage, measure
 logger = logging.getLogger(__name__)
 
 _BUSY_S, _IDLE_S = 0.1, 2.0  # between two measurements
-_OWN_THREADS = 4  # bubblewrap and the driver have these
 _MAX_IDLE_CPU_S = 5.0  # stopped processes use none, and the driver's work on files is small
 
 
@@ -281,7 +280,7 @@ class Container:
         running = self._running
         try:
             self._usage = await asyncio.to_thread(
-                measure, self._sandbox.directories, self.limits.memory_bytes
+                measure, self._sandbox.directories, self._sandbox.plan.most_memory_bytes
             )
         except OSError:
             self._begin_end("its processes ended")
@@ -295,10 +294,10 @@ class Container:
             self._check_idle()
 
     def _find_broken_limit(self, usage: Usage) -> str | None:
-        limits = self.limits
-        if usage.memory_bytes > limits.memory_bytes:
+        plan, limits = self._sandbox.plan, self.limits
+        if usage.memory_bytes > plan.most_memory_bytes:
             return f"it used more than {limits.memory_bytes >> 20} MiB of memory"
-        if usage.num_threads > limits.max_processes + _OWN_THREADS:
+        if usage.num_threads > plan.most_threads:
             return f"it had more than {limits.max_processes} processes and threads"
         if usage.num_inodes > limits.max_inodes:
             return f"it had more than {limits.max_inodes} files"

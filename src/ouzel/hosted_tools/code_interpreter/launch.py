@@ -16,6 +16,7 @@ def main() -> None:
     if settings["cgroup"] is not None:
         with open(os.path.join(settings["cgroup"], "cgroup.procs"), "w") as file:
             file.write("0")
+    os.nice(settings["nice"])
     uid = settings["uid"]
     if uid is not None:
         os.setgroups([])

@@ -2,11 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from ouzel.errors import InvalidRequest, OuzelError, Overloaded
 
 WORK_DIRECTORY = "/mnt/data"  # OpenAI's name for it
 MAX_LISTED_FILES = 1000
+_OWN_THREADS = 4  # bubblewrap and the driver have these
+# gVisor without any code takes 50 MiB and 60 threads; each process inside takes 3 to 5 threads.
+_GVISOR_BYTES = 96 * 2**20
+_GVISOR_THREADS, _GVISOR_THREADS_EACH = 128, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,28 @@ class SandboxPlan:
     shown_paths: tuple[Path, ...]  # further directories of the host, read only at the same place
     limits: SandboxLimits
     cgroup: Path | None  # a cgroup of version 2 that belongs to the server
+    tool: Literal["bubblewrap", "gvisor"] = "bubblewrap"  # the tool that makes the sandbox
+
+    @property
+    def most_memory_bytes(self) -> int:
+        """Returns the most memory that the processes of the sandbox may take together.
+
+        The kernel of gVisor is one of them, and has the files in its memory.
+        """
+        limits = self.limits
+        if self.tool == "bubblewrap":
+            return limits.memory_bytes
+        return limits.memory_bytes + 2 * limits.file_bytes + _GVISOR_BYTES
+
+    @property
+    def most_threads(self) -> int:
+        """Returns the most threads of the machine that the sandbox may have.
+
+        gVisor runs each process inside as a process of the machine with a few threads.
+        """
+        if self.tool == "bubblewrap":
+            return self.limits.max_processes + _OWN_THREADS
+        return _GVISOR_THREADS + _GVISOR_THREADS_EACH * self.limits.max_processes
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,34 +13,36 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
-from ouzel.hosted_tools.code_interpreter.bubblewrap import (
-    INSIDE,
-    find_bubblewrap,
-    list_texts,
-    write_command,
-)
+from ouzel.hosted_tools.code_interpreter import bubblewrap, gvisor
 from ouzel.hosted_tools.code_interpreter.cgroup import make_cgroup, remove_cgroup
 from ouzel.hosted_tools.code_interpreter.frames import FrameFault, Header, read_frame
-from ouzel.hosted_tools.code_interpreter.records import SandboxPlan, SandboxUnavailable
+from ouzel.hosted_tools.code_interpreter.records import (
+    WORK_DIRECTORY,
+    SandboxPlan,
+    SandboxUnavailable,
+)
 from ouzel.hosted_tools.code_interpreter.syscall_filter import make_filter
+from ouzel.hosted_tools.code_interpreter.system_inside import INSIDE, list_texts
 
 _START_S = 30.0
-_NUM_DIRECTORIES = 4
+_DIRECTORIES = ("/proc", WORK_DIRECTORY, "/tmp", "/dev/shm")
+_GVISOR_NICE = 10  # bubblewrap gets none: there the driver itself sets its priority
 _MAX_COMPLAINT = 500
 _LAUNCH = Path(__file__).parent / "launch.py"
 _FREE_UID, _NOBODY = 2_000_000_000, 65534  # ids that belong to no person
 _MAX_OPEN_FILES = 256  # limit of one process
 _COUNTS_BY_NAMESPACE = (5, 14)  # older kernels count all processes of the user on the host
 _REMEDY = (
-    "User namespaces must be allowed for this server (sysctl user.max_user_namespaces > 0 and "
-    "kernel.apparmor_restrict_unprivileged_userns = 0; in a container of Docker "
+    "User namespaces must be allowed for this server (sysctl user.max_user_namespaces > 0, "
+    "kernel.unprivileged_userns_clone = 1 and kernel.apparmor_restrict_unprivileged_userns = 0 "
+    "where they exist; in a container of Docker "
     "--security-opt seccomp=unconfined and --security-opt systempaths=unconfined)."
 )
 
@@ -55,7 +57,8 @@ _STARTED = msgspec.json.Decoder(_Started)
 class SandboxProcess:
     def __init__(self, plan: SandboxPlan) -> None:
         self.plan = plan
-        self.directories: Sequence[int] = ()  # /proc and the writable file systems inside
+        # /proc and the writable file systems inside; of gVisor only the /proc of bubblewrap
+        self.directories: Sequence[int] = ()
         self.facts = Header("done")  # the first frame of the driver
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._bubblewrap: subprocess.Popen[bytes] | None = None
@@ -105,8 +108,7 @@ class SandboxProcess:
         if self._bubblewrap is not None:
             self._bubblewrap.kill()
             await asyncio.to_thread(self._bubblewrap.wait)
-            assert self._bubblewrap.stderr is not None
-            self._bubblewrap.stderr.close()
+            self._close_complaints()
         if self._streams is not None:
             self.writer.close()
             with suppress(OSError):
@@ -119,15 +121,15 @@ class SandboxProcess:
             self._cgroup = None
 
     async def _start(self, name: str) -> None:
-        bubblewrap = find_bubblewrap()
+        program = bubblewrap.find_bubblewrap()
         if self.plan.cgroup is not None:
-            self._cgroup = make_cgroup(self.plan.cgroup, name, self.plan.limits)
+            self._cgroup = make_cgroup(self.plan.cgroup, name, self.plan)
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         told, telling = os.pipe()
         try:
             try:
-                self._spawn(bubblewrap, theirs.fileno(), telling)
+                self._spawn(program, theirs.fileno(), telling)
             finally:
                 theirs.close()
                 os.close(telling)
@@ -139,34 +141,57 @@ class SandboxProcess:
         finally:
             os.close(told)
         self._init = os.pidfd_open(started.child_pid)
+        if self.plan.tool == "gvisor":
+            # gVisor hands out no directories. No code of the model has run yet.
+            proc = f"/proc/{started.child_pid}/root/proc"
+            self.directories = [os.open(proc, os.O_RDONLY | os.O_DIRECTORY)]
+        else:
+            # Code inside could open the pipe at the process of bubblewrap. (gVisor would end at a
+            # message without a reader.)
+            self._close_complaints()
         self._streams = await asyncio.open_unix_connection(sock=ours)
         self.facts, _ = await read_frame(self.reader)
 
-    def _spawn(self, bubblewrap: Path, control: int, telling: int) -> None:
+    def _spawn(self, program: Path, control: int, telling: int) -> None:
+        is_gvisor = self.plan.tool == "gvisor"
         with ExitStack() as stack:
             texts = {
-                path: stack.enter_context(_open_text(text))
-                for path, text in list_texts(self.plan).items()
+                path: stack.enter_context(_open_text(text)) for path, text in list_texts().items()
             }
-            seccomp = make_filter()
-            seccomp_fd = None if seccomp is None else stack.enter_context(_open_text(seccomp))
-            command = write_command(
-                bubblewrap,
-                self.plan,
-                texts=texts,
-                seccomp_fd=seccomp_fd,
-                info_fd=telling,
-                command=self._driver_command(control),
-            )
             passed = [control, telling, *texts.values()]
-            passed += [] if seccomp_fd is None else [seccomp_fd]
-            cgroup = None if self._cgroup is None else str(self._cgroup)
-            settings = msgspec.json.encode({"uid": _choose_uid(), "cgroup": cgroup}).decode()
+            if is_gvisor:
+                bundle = gvisor.write_bundle(self.plan, self._driver_command(0))
+                passed.append(stack.enter_context(_open_text(bundle)))
+                command = gvisor.write_command(
+                    program,
+                    gvisor.find_runsc(),
+                    self.plan,
+                    texts=texts,
+                    bundle_fd=passed[-1],
+                    info_fd=telling,
+                )
+            else:
+                seccomp = make_filter()
+                seccomp_fd = None if seccomp is None else stack.enter_context(_open_text(seccomp))
+                passed += [] if seccomp_fd is None else [seccomp_fd]
+                command = bubblewrap.write_command(
+                    program,
+                    self.plan,
+                    texts=texts,
+                    seccomp_fd=seccomp_fd,
+                    info_fd=telling,
+                    command=self._driver_command(control),
+                )
+            settings = {
+                "uid": _choose_uid(),
+                "cgroup": None if self._cgroup is None else str(self._cgroup),
+                "nice": _GVISOR_NICE if is_gvisor else 0,
+            }
             # The parent of bubblewrap is the thread that starts it: a thread of a pool would end
             # the sandbox when it ends.
             self._bubblewrap = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_LAUNCH), settings, *command],
-                stdin=subprocess.DEVNULL,
+                [sys.executable, "-I", "-S", str(_LAUNCH), _encode(settings), *command],
+                stdin=control if is_gvisor else subprocess.DEVNULL,  # runsc passes this one on only
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 pass_fds=passed,
@@ -184,34 +209,51 @@ class SandboxProcess:
             "MSGQUEUE": 0,
             "NOFILE": _MAX_OPEN_FILES,
         }
-        if _read_kernel_version() >= _COUNTS_BY_NAMESPACE:
+        if self.plan.tool == "gvisor" or _read_kernel_version() >= _COUNTS_BY_NAMESPACE:
             held["NPROC"] = limits.max_processes + 2
-        settings = {"limits": held, "output_bytes": limits.output_bytes}
+        settings = {
+            "limits": held,
+            "output_bytes": limits.output_bytes,
+            "directories": self._list_directories(),
+        }
         python = self.plan.python or "python3"
-        text = msgspec.json.encode(settings).decode()
-        return [python, "-I", f"{INSIDE}/driver.py", str(control), text]
+        return [python, "-I", f"{INSIDE}/driver.py", str(control), _encode(settings)]
+
+    def _list_directories(self) -> Sequence[str]:
+        """Returns the directories that the driver hands out; gVisor's cannot leave its kernel."""
+        return () if self.plan.tool == "gvisor" else _DIRECTORIES
 
     async def _meet(self, ours: socket.socket) -> None:
         """Waits for the driver, which sends directories to measure by."""
         await _wait_readable(ours.fileno())
-        message, fds, _, _ = socket.recv_fds(ours, 1, _NUM_DIRECTORIES)
+        message, fds, _, _ = socket.recv_fds(ours, 1, len(_DIRECTORIES))
         self.directories = fds
         if not message:
             raise EOFError
-        if len(fds) != _NUM_DIRECTORIES:
+        if len(fds) != len(self._list_directories()):
             raise FrameFault("the driver has sent no directories")
+
+    def _close_complaints(self) -> None:
+        assert self._bubblewrap is not None and self._bubblewrap.stderr is not None
+        self._bubblewrap.stderr.close()
 
     def _read_complaint(self) -> str:
         """Returns the last line that bubblewrap or the driver has written about a failure."""
         if self._bubblewrap is None:
             return ""
         assert self._bubblewrap.stderr is not None
+        if self._bubblewrap.stderr.closed:
+            return ""
         fd = self._bubblewrap.stderr.fileno()
         os.set_blocking(fd, False)
         with suppress(BlockingIOError):
             text = os.read(fd, 65536).decode(errors="replace").strip()
             return " ".join(text.rpartition("\n")[2].split())[:_MAX_COMPLAINT].rstrip(".")
         return ""
+
+
+def _encode(settings: Mapping[str, object]) -> str:
+    return msgspec.json.encode(settings).decode()
 
 
 @contextmanager

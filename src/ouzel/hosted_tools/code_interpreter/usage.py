@@ -56,6 +56,12 @@ def measure(directories: Sequence[int], memory_limit: int) -> Usage:
     return Usage(resident + queued, cpu_s, num_threads, num_inodes, num_sockets)
 
 
+def count_unfiltered(proc: int) -> int:
+    """Returns the number of processes without a filter of system calls."""
+    statuses = [_read(proc, f"{name}/status") for name in os.listdir(proc) if name.isdecimal()]
+    return sum(b"Seccomp:\t2" not in status for status in statuses)
+
+
 def _measure_sockets(proc: int) -> tuple[int, int]:
     """Returns the number of sockets, and the memory of the kernel that data in TCP takes.
 

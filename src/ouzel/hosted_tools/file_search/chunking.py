@@ -5,10 +5,14 @@
 2.  A chunk is a row of atoms. `static` fills each chunk up to its size. `auto` prefers to end a
     chunk before a heading or an empty line.
 3.  Numbers of tokens are sums over atoms, which differ a little from the tokens of the whole.
+4.  A long text is cut a section at a time, so that a file of many short lines needs little memory.
+    Work over a whole section runs in a thread.
 """
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ouzel.hosted_tools.file_search.records import StaticChunking
@@ -16,12 +20,17 @@ from ouzel.hosted_tools.file_search.records import StaticChunking
 CountTokens = Callable[[Sequence[str]], Awaitable[list[int]]]
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])|\n+")
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*\S)")
+_HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*)")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _MAX_HEADING = 120  # characters
 _MAX_COUNTED = 512  # atoms in one call of the tokenizer
+_SECTION_CHARS = 2**18
+_LONG_TOKEN = 32  # characters; a text with more for each token is halved without a count
 # Levels of the border before an atom; a chunk prefers to begin at a high one.
 _SENTENCE, _LINE, _PARAGRAPH, _SECTION = range(4)
+
+
+_Span = tuple[int, int, int, str]  # the first fields of an atom
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,47 +50,89 @@ class Chunk:
     windows: tuple[tuple[int, int], ...]  # parts that the embedding model can read
 
 
-async def cut_atoms(text: str, count_tokens: CountTokens, max_tokens: int) -> list[Atom]:
-    """Cuts a text into atoms of at most `max_tokens`."""
-    spans = _mark_spans(text)
+class Outline:
+    """The headings above a place of a text; its lines are read in order."""
+
+    def __init__(self) -> None:
+        self._headings: list[str] = []
+        self._is_code = False
+        self.heading = ""  # all headings, with marks between them
+
+    def read_line(self, line: str) -> bool:
+        """Tells whether the line is a heading."""
+        if _FENCE.match(line):
+            self._is_code = not self._is_code
+        found = None if self._is_code else _HEADING.match(line)
+        if found is None:
+            return False
+        text = found[2][:_MAX_HEADING].rstrip()
+        self._headings = [*self._headings[: len(found[1]) - 1], text]
+        self.heading = " > ".join(self._headings)
+        return True
+
+
+def split_sections(text: str, max_chars: int = _SECTION_CHARS) -> Iterator[tuple[int, int]]:
+    """Yields the starts and the ends of parts of a text, which end with a line if they can."""
+    start = 0
+    while start < len(text):
+        end = start + max_chars
+        if end < len(text):
+            end = text.rfind("\n", start + max_chars // 2, end) + 1 or end
+        yield start, min(end, len(text))
+        start = end
+
+
+async def cut_atoms(
+    text: str,
+    section: tuple[int, int],
+    outline: Outline,
+    count_tokens: CountTokens,
+    max_tokens: int,
+) -> list[Atom]:
+    """Cuts a section of a text into atoms of at most `max_tokens`."""
+    spans = await asyncio.to_thread(_mark_spans, text, section, outline)
     atoms: list[Atom] = []
     while spans:
-        some, spans = spans[:_MAX_COUNTED], spans[_MAX_COUNTED:]
-        counts = await count_tokens([text[start:end] for start, end, _, _ in some])
-        halves = []
-        for (start, end, level, heading), num_tokens in zip(some, counts, strict=True):
-            if num_tokens <= max_tokens or end - start < 2:
-                atoms.append(Atom(start, end, level, heading, num_tokens))
+        some: list[_Span] = []
+        while spans and len(some) < _MAX_COUNTED:
+            span = spans.popleft()
+            if span[1] - span[0] > max_tokens * _LONG_TOKEN:
+                spans.extendleft(_halve(text, span)[::-1])
             else:
-                middle = _find_middle(text, start, end)
-                halves += [(start, middle, level, heading), (middle, end, _SENTENCE, heading)]
-        spans = halves + spans
+                some.append(span)
+        counts = await count_tokens([text[start:end] for start, end, _, _ in some])
+        halves: list[_Span] = []
+        for span, num_tokens in zip(some, counts, strict=True):
+            if num_tokens <= max_tokens or span[1] - span[0] < 2:
+                atoms.append(Atom(*span, num_tokens))
+            else:
+                halves += _halve(text, span)
+        spans.extendleft(halves[::-1])
     return sorted(atoms, key=lambda atom: atom.start)
 
 
-def _mark_spans(text: str) -> list[tuple[int, int, int, str]]:
-    """Returns the start, the end, the level and the headings of each sentence or line."""
-    spans, start, level = [], 0, _SECTION
-    headings: list[str] = []
-    is_code = False
-    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-    for end in [*ends, len(text)]:
+def _mark_spans(text: str, section: tuple[int, int], outline: Outline) -> deque[_Span]:
+    """Returns the sentences and lines of a section."""
+    spans: deque[_Span] = deque()
+    start, level = section[0], _SECTION
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, *section)]
+    for end in [*ends, section[1]]:
         if end == start:
             continue
         piece = text[start:end]
-        if level >= _LINE:
-            if _FENCE.match(piece):
-                is_code = not is_code
-            heading = None if is_code else _HEADING.match(piece)
-            if heading is not None:
-                depth = len(heading[1])
-                headings = [*headings[: depth - 1], heading[2][:_MAX_HEADING]]
-                level = _SECTION
-        spans.append((start, end, level, " > ".join(headings)))
+        if level >= _LINE and outline.read_line(piece):
+            level = _SECTION
+        spans.append((start, end, level, outline.heading))
         num_breaks = piece.count("\n")
         level = _PARAGRAPH if num_breaks > 1 else _LINE if num_breaks else _SENTENCE
         start = end
     return spans
+
+
+def _halve(text: str, span: _Span) -> list[_Span]:
+    start, end, level, heading = span
+    middle = _find_middle(text, start, end)
+    return [(start, middle, level, heading), (middle, end, _SENTENCE, heading)]
 
 
 def _find_middle(text: str, start: int, end: int) -> int:

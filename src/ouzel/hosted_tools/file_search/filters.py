@@ -57,7 +57,7 @@ class _Reader:
             raise InvalidRequest(f"must have <= {_MAX_COMPARISONS} comparisons", field=path)
         comparison = _convert(fields, Comparison, path)
         _check_value(comparison, path)
-        return lambda attributes: _matches(comparison, attributes.get(comparison.key))
+        return _make_test(comparison)
 
     def _read_compound(self, compound: Compound, path: str, depth: int) -> Filter:
         if depth > _MAX_DEPTH:
@@ -89,24 +89,31 @@ def _check_value(comparison: Comparison, path: str) -> None:
         )
 
 
-def _matches(comparison: Comparison, attribute: Attribute | None) -> bool:
-    value = comparison.value
+def _make_test(comparison: Comparison) -> Filter:
+    """Returns a quick function: a search calls it for each file."""
+    key, value = comparison.key, comparison.value
+    order = _ORDERS.get(comparison.type)
+    if order is not None:
+        assert not isinstance(value, list)
+        return lambda attributes: (
+            _classify(attributes.get(key)) == _classify(value) and order(attributes[key], value)
+        )
     values = value if isinstance(value, list) else [value]
-    alike = [each for each in values if _are_alike(attribute, each)]
-    match comparison.type:
-        case "eq" | "in":
-            return attribute in alike
-        case "ne" | "nin":
-            return attribute not in alike
-        case order:
-            return attribute is not None and any(_ORDERS[order](attribute, each) for each in alike)
+    known = frozenset((_classify(each), each) for each in values)
+    is_wanted = comparison.type in ("eq", "in")
+    return lambda attributes: (
+        ((_classify(attributes.get(key)), attributes.get(key)) in known) is is_wanted
+    )
 
 
-def _are_alike(attribute: Attribute | None, value: Attribute) -> bool:
-    """Tells whether two values can be compared: True is no number."""
-    kinds = {
-        "boolean" if isinstance(each, bool) else "text" if isinstance(each, str) else "number"
-        for each in (attribute, value)
-        if each is not None
-    }
-    return attribute is not None and len(kinds) == 1
+def _classify(value: Attribute | None) -> str:
+    """Returns the kind of a value; values of different kinds are never equal: True is no number."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "boolean"
+        case str():
+            return "text"
+        case _:
+            return "number"

@@ -1,17 +1,21 @@
 """Indexes one file: reads its text, cuts it into chunks, makes their vectors, stores both."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
 from typing import Literal
 
 import msgspec
 import numpy as np
 
 from ouzel.hosted_tools.file_search.chunking import (
+    Atom,
     Chunk,
+    Outline,
     cut_atoms,
     divide_by_sections,
     divide_static,
     make_chunk,
+    split_sections,
 )
 from ouzel.hosted_tools.file_search.embedder import Embedder
 from ouzel.hosted_tools.file_search.errors import UnreadableFile
@@ -57,18 +61,17 @@ class FileIndexing:
         """Indexes a file that this server owns.
 
         Returns False if the file was deleted or cancelled meanwhile. Raises UnreadableFile, the
-        errors of the embedder, FileNotFound and StoreUnavailable.
+        errors of the embedder, FileNotFound, VectorStoresFull and StoreUnavailable.
         """
         text = await self._extractor.read_text(job.filename, await self._read(job))
-        chunks = await self.divide(text, _strategy.decode(job.strategy), job.model)
-        num_bytes = 0
-        for part, first in enumerate(range(0, len(chunks), _CHUNKS_AT_ONCE)):
-            some = chunks[first : first + _CHUNKS_AT_ONCE]
-            stored = await self._add(job, text, some, part=part, first=first)
-            if stored is None:
-                return False
-            num_bytes += stored
-        return await self._store.complete(job.number, num_bytes)
+        part = position = 0
+        async for chunks in self.divide(text, _strategy.decode(job.strategy), job.model):
+            for first in range(0, len(chunks), _CHUNKS_AT_ONCE):
+                some = chunks[first : first + _CHUNKS_AT_ONCE]
+                if not await self._add(job, text, some, part=part, first=position):
+                    return False
+                part, position = part + 1, position + len(some)
+        return await self._store.complete(job.number)
 
     def close(self) -> None:
         """Ends the process that reads files."""
@@ -84,60 +87,76 @@ class FileIndexing:
                 )
         return bytes(data)
 
-    async def divide(self, text: str, strategy: Strategy, model: str) -> list[Chunk]:
-        """Cuts a text into chunks for a model."""
+    async def divide(
+        self, text: str, strategy: Strategy, model: str
+    ) -> AsyncGenerator[list[Chunk], None]:
+        """Cuts a text into chunks for a model, a section at a time."""
         most = await self._embedder.max_tokens(model)
         max_window = max(most - _HEADING_TOKENS, _LEAST_WINDOW)
 
         async def count_tokens(texts: Sequence[str]) -> list[int]:
             return await self._embedder.count_tokens(model, texts)
 
-        if strategy.static is not None:
-            max_atom = min(max_window, strategy.static.max_chunk_size_tokens // _SHARE_OF_ATOM)
-            atoms = await cut_atoms(text, count_tokens, max_atom)
-            groups = divide_static(atoms, strategy.static)
-        else:
+        static = strategy.static
+        if static is None:
             max_window = min(max_window, AUTO_WINDOW_TOKENS)
-            atoms = await cut_atoms(text, count_tokens, max_window // _SHARE_OF_ATOM)
-            groups = divide_by_sections(atoms, AUTO_CHUNK_TOKENS)
-        return [
-            make_chunk(group, max_window)
-            for group in groups
-            if text[group[0].start : group[-1].end].strip()
-        ]
+            max_atom = max_window // _SHARE_OF_ATOM
+        else:
+            max_atom = min(max_window, static.max_chunk_size_tokens // _SHARE_OF_ATOM)
+
+        def make_chunks(atoms: list[Atom]) -> list[Chunk]:
+            if static is None:
+                groups = divide_by_sections(atoms, AUTO_CHUNK_TOKENS)
+            else:
+                groups = divide_static(atoms, static)
+            return [
+                make_chunk(group, max_window)
+                for group in groups
+                if text[group[0].start : group[-1].end].strip()
+            ]
+
+        outline = Outline()
+        for section in split_sections(text):
+            atoms = await cut_atoms(text, section, outline, count_tokens, max_atom)
+            yield await asyncio.to_thread(make_chunks, atoms)
 
     async def _add(
         self, job: IndexJob, text: str, chunks: Sequence[Chunk], *, part: int, first: int
-    ) -> int | None:
-        """Stores chunks; returns the number of their bytes, None if the file is gone."""
+    ) -> bool:
+        """Stores chunks; returns False if the file is gone. Raises VectorStoresFull."""
         windows, positions = [], []
-        new_chunks = []
         for position, chunk in enumerate(chunks, start=first):
             title = write_title(job.filename, chunk.heading)
             for start, end in chunk.windows:
                 windows.append(f"{title}\n{text[start:end]}")
                 positions.append(position)
-            body = text[chunk.start : chunk.end]
-            new_chunks.append(
-                NewChunk(
-                    position=position,
-                    start=chunk.start,
-                    heading=chunk.heading,
-                    text=body,
-                    words=write_words(f"{title}\n{body}"),
-                )
-            )
+        new_chunks = await asyncio.to_thread(_write_chunks, job.filename, text, chunks, first)
         vectors = await self._embedder.embed(job.model, windows, "document", key_id=job.key_id)
-        encoded = vectors.astype("<f2").tobytes()
-        is_stored = await self._store.add_chunks(
+        return await self._store.add_chunks(
             job.number,
             part,
             new_chunks,
             positions=np.array(positions, "<i4").tobytes(),
-            vectors=encoded,
+            vectors=vectors.astype("<f2").tobytes(),
         )
-        num_text_bytes = sum(len(chunk.text.encode()) for chunk in new_chunks)
-        return len(encoded) + num_text_bytes if is_stored else None
+
+
+def _write_chunks(filename: str, text: str, chunks: Sequence[Chunk], first: int) -> list[NewChunk]:
+    """Returns chunks as they are stored; `first` is the position of the first one."""
+    written = []
+    for position, chunk in enumerate(chunks, start=first):
+        body = text[chunk.start : chunk.end]
+        words = write_words(f"{write_title(filename, chunk.heading)}\n{body}")
+        written.append(
+            NewChunk(
+                position=position,
+                start=chunk.start,
+                heading=chunk.heading,
+                text=body,
+                words=words,
+            )
+        )
+    return written
 
 
 def write_title(filename: str, heading: str) -> str:

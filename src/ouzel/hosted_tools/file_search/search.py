@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from ouzel.hosted_tools.file_search.embedder import Embedder
-from ouzel.hosted_tools.file_search.filters import Attribute
+from ouzel.hosted_tools.file_search.filters import Attribute, Filter
 from ouzel.hosted_tools.file_search.fusion import fuse
 from ouzel.hosted_tools.file_search.matrices import Matrices
 from ouzel.hosted_tools.file_search.records import FileHit, FileQuery
@@ -56,11 +56,7 @@ class FileSearch:
         by_number = {file.number: file for some in files.values() for file in some}
         allowed = None
         if query.filter is not None:
-            allowed = frozenset(
-                file.number
-                for file in by_number.values()
-                if query.filter(_attributes.decode(file.attributes))
-            )
+            allowed = await asyncio.to_thread(_select, by_number.values(), query.filter)
         limit = max(_LEAST_RANKED, _RANKED_PER_HIT * query.max_hits)
         nearest = await self._find_nearest(query, stores, files, allowed, key_id, limit=limit)
         if query.ranker == "none":
@@ -138,6 +134,11 @@ class FileSearch:
                 )
             )
         return hits
+
+
+def _select(files: Collection[SearchedFile], passes: Filter) -> frozenset[int]:
+    """Returns the numbers of the files whose attributes pass a filter."""
+    return frozenset(file.number for file in files if passes(_attributes.decode(file.attributes)))
 
 
 def _join_similar(

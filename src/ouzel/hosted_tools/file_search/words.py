@@ -33,7 +33,9 @@ def write_words(text: str) -> str:
 
 def read_query(text: str) -> list[str]:
     """Returns the different words of a query that can find a text."""
-    words = list(dict.fromkeys(word.lower() for word in _split(text)))
+    # The lower case of a letter may have a mark beside the letter, as in Turkish.
+    lower = ("".join(filter(str.isalnum, word.lower())) for word in _split(text))
+    words = list(dict.fromkeys(lower))
     telling = [word for word in words if word not in _STOP_WORDS]
     return (telling or words)[:_MAX_QUERY_WORDS]
 

@@ -58,18 +58,21 @@ class Connection:
         *,
         timeout_s: float,
         max_answer_bytes: int,
-        programs: asyncio.Semaphore | None,
+        programs: AbstractAsyncContextManager[None] | None,
+        on_changed_tools: Callable[[], None],
     ) -> None:
         """Begins to open the connection.
 
         `timeout_s` limits the time to reach the host, `max_answer_bytes` each message, and
-        `programs` the servers that run as programs at the same time.
+        `programs` the servers that run as programs at the same time. `on_changed_tools` is called
+        when the server says that its tools have changed.
         """
         self._server = server
         self._allowed = allowed
         self._timeout_s = timeout_s
         self._max_answer_bytes = max_answer_bytes
         self._programs = programs
+        self._on_changed_tools = on_changed_tools
         self._faults = Faults()
         self._is_lost = False
         self._closing = asyncio.Event()
@@ -78,7 +81,7 @@ class Connection:
 
     @property
     def is_usable(self) -> bool:
-        return not self._is_lost and not self._task.done()
+        return not (self._is_lost or self._faults.is_over or self._task.done())
 
     async def list_page(self, cursor: str | None) -> ListToolsResult:
         """Returns one page of the list of tools. Raises McpError."""
@@ -151,7 +154,9 @@ class Connection:
     ) -> Client:
         """Opens the session on a transport."""
         # No answers of earlier sessions are used: the keys of clients differ.
-        client = Client(_leave_out_messages(transport, self._faults), cache=None)
+        self._faults.is_over = False  # an earlier transport may have failed
+        needed = _leave_out_messages(transport, self._faults, self._on_changed_tools)
+        client = Client(needed, cache=None)
         return await stack.enter_async_context(client)
 
     @asynccontextmanager
@@ -213,10 +218,12 @@ async def _call(client: Client, request: CallToolRequest) -> CallToolResult:
 
 @asynccontextmanager
 async def _leave_out_messages(
-    transport: "AbstractAsyncContextManager[TransportStreams]", faults: Faults
+    transport: "AbstractAsyncContextManager[TransportStreams]",
+    faults: Faults,
+    on_changed_tools: Callable[[], None],
 ) -> "AsyncIterator[TransportStreams]":
     async with transport as (received, sent):
-        yield NeededMessages(received, faults), sent
+        yield NeededMessages(received, faults, on_changed_tools), sent
 
 
 def _tells_of_a_lost_session(error: MCPError) -> bool:

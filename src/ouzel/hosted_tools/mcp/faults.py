@@ -31,6 +31,7 @@ class Faults:
     status: int | None = None  # the newest answer had it, and was no success
     text: str | None = None  # a predicate, whose subject is the server
     detail: str | None = None  # may have addresses
+    is_over: bool = False  # no more messages come
 
     def clear(self) -> None:
         self.status = self.text = self.detail = None

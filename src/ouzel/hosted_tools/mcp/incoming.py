@@ -1,17 +1,18 @@
 """Passes on the messages of an MCP server that the session needs, and bounds all others.
 
 The library starts a task for each notification and each request of a server, and answers requests.
-A hostile server could send them without end. Notifications mean nothing to a session that ends with
-its response, so they are dropped. The first few requests are passed on: a server may send pings.
-Lists of tools are repaired, because the library refuses a list with one wrong tool.
+A hostile server could send them without end. Notifications are dropped; the news that the tools
+have changed is told to the owner of the session. The first few requests are passed on: a server may
+send pings. Lists of tools are repaired, because the library refuses a list with one wrong tool.
 """
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from mcp.shared.message import SessionMessage
-from mcp.types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+from mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from ouzel.hosted_tools.mcp.contents import repair_tools
 from ouzel.hosted_tools.mcp.faults import Faults
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from mcp.client._transport import ReadStream
 
 Item = SessionMessage | Exception
+_CHANGED_TOOLS = "notifications/tools/list_changed"
 _MAX_REQUESTS = 100
 _MAX_MESSAGES = 50_000  # then the connection ends
 
@@ -27,9 +29,12 @@ _MAX_MESSAGES = 50_000  # then the connection ends
 class NeededMessages:
     """The received messages, without the messages that the session does not need."""
 
-    def __init__(self, stream: "ReadStream[Item]", faults: Faults) -> None:
+    def __init__(
+        self, stream: "ReadStream[Item]", faults: Faults, on_changed_tools: Callable[[], None]
+    ) -> None:
         self._stream = stream
         self._faults = faults
+        self._on_changed_tools = on_changed_tools
         self._num_requests = 0
         self._num_messages = 0
 
@@ -38,7 +43,11 @@ class NeededMessages:
 
     async def __anext__(self) -> Item:
         while self._num_messages < _MAX_MESSAGES:
-            item = await self._stream.__anext__()
+            try:
+                item = await self._stream.__anext__()
+            except Exception:  # broad: each kind of stream has errors of its own
+                self._faults.is_over = True
+                raise
             self._num_messages += 1
             await asyncio.sleep(0)  # the next message may be in memory already
             if self._is_needed(item):
@@ -69,6 +78,8 @@ class NeededMessages:
         if isinstance(message, JSONRPCRequest):
             self._num_requests += 1
             return self._num_requests <= _MAX_REQUESTS
+        if isinstance(message, JSONRPCNotification) and message.method == _CHANGED_TOOLS:
+            self._on_changed_tools()
         if isinstance(message, JSONRPCResponse):
             repair_tools(message.result)
         return isinstance(message, JSONRPCResponse | JSONRPCError)

@@ -1,4 +1,4 @@
-"""Keeps a session with one MCP server for a response: lists its tools, and calls them.
+"""Keeps a session with one MCP server: lists its tools, and calls them.
 
 The connection is opened by the first use, so a response that calls nothing starts no program. When
 a connection is lost, the next use opens another one; a call is never repeated.
@@ -6,7 +6,8 @@ a connection is lost, the next use opens another one; a call is never repeated.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from ouzel.config.media_hosts import AllowedHosts
@@ -33,36 +34,52 @@ class McpSession:
         *,
         timeout_s: float,
         max_answer_bytes: int,
-        programs: asyncio.Semaphore | None = None,
+        programs: AbstractAsyncContextManager[None] | None = None,
+        on_changed_tools: Callable[[], None] = lambda: None,
     ) -> None:
         """`timeout_s` limits the start and the list of tools, `max_answer_bytes` each message.
 
-        `programs` limits the servers that run as programs at the same time.
+        `programs` limits the servers that run as programs at the same time. `on_changed_tools` is
+        called when the server says that its tools have changed.
         """
         self._server = server
         self._allowed = allowed
         self._timeout_s = timeout_s
         self._max_answer_bytes = max_answer_bytes
         self._programs = programs
+        self._on_changed_tools = on_changed_tools
+        self._num_unfinished = 0  # requests that run, or have failed, or whose end is unknown
         self._connections: list[Connection] = []
         self._opening = asyncio.Lock()
         self._is_closed = False
+
+    @property
+    def is_reusable(self) -> bool:
+        """Tells whether another response may use the session: its first connection is in order."""
+        is_connected = len(self._connections) == 1 and self._connections[0].is_usable
+        return is_connected and self._num_unfinished == 0 and not self._is_closed
 
     async def list_tools(self) -> list[McpTool]:
         """Returns the tools of the server; tools that cannot be offered are left out, with a log.
 
         Raises McpError.
         """
+        self._num_unfinished += 1
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await self._list(await self._connect())
+                tools = await self._list(await self._connect())
         except TimeoutError:
             raise self._error(f"does not answer within {self._timeout_s:g} s") from None
+        self._num_unfinished -= 1
+        return tools
 
     async def call(self, name: str, arguments: Mapping[str, object]) -> McpResult:
         """Calls a tool. The caller limits the time. Raises McpError."""
+        self._num_unfinished += 1
         connection = await self._connect()
-        return write_result(await connection.call(name, arguments))
+        result = write_result(await connection.call(name, arguments))
+        self._num_unfinished -= 1
+        return result
 
     async def close(self) -> None:
         """Ends the session; a server with a command ends with it."""
@@ -90,6 +107,7 @@ class McpSession:
                 timeout_s=self._timeout_s,
                 max_answer_bytes=self._max_answer_bytes,
                 programs=self._programs,
+                on_changed_tools=self._on_changed_tools,
             )
             self._connections.append(connection)
             return connection

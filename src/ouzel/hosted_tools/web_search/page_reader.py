@@ -8,7 +8,7 @@ import msgspec
 from ouzel.extras import install_hint
 from ouzel.hosted_tools.web_search.charsets import decode_text, find_charset
 from ouzel.hosted_tools.web_search.readable_job import MAX_CHARS, HtmlPage, ReadableText
-from ouzel.hosted_tools.web_search.records import WebError
+from ouzel.hosted_tools.web_search.records import UnreadablePage, WebError
 from ouzel.limited_process import JobEnded, JobLost, LimitedProcess, Limits
 from ouzel.worker_threads import WorkerThreads
 
@@ -53,7 +53,9 @@ class PageReader:
             _check_extra("pypdfium2", "pdf", "PDFs")
             return await self._run(self._pdf, data)
         if not _is_text(kind):
-            raise WebError(f"the page is of a type that cannot be read: {kind[:80] or 'none'}")
+            raise UnreadablePage(
+                f"the page is of a type that cannot be read: {kind[:80] or 'none'}"
+            )
         text = await self._threads.run(partial(decode_text, data, label))
         return ReadableText("", text[:MAX_CHARS])
 
@@ -68,7 +70,7 @@ class PageReader:
 
 def _check_extra(package: str, extra: str, noun: str) -> None:
     if importlib.util.find_spec(package) is None:
-        raise WebError(f"this server cannot read {noun}: {install_hint(extra)}")
+        raise UnreadablePage(f"this server cannot read {noun}: {install_hint(extra)}")
 
 
 def _is_text(kind: str) -> bool:

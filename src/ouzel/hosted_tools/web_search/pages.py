@@ -11,7 +11,7 @@ from ouzel.config.media_hosts import AllowedHosts
 from ouzel.errors import InvalidRequest
 from ouzel.hosted_tools.web_search.domains import EVERY_DOMAIN, Domains
 from ouzel.hosted_tools.web_search.page_reader import PageReader
-from ouzel.hosted_tools.web_search.records import WebError, WebPage
+from ouzel.hosted_tools.web_search.records import PageNotAllowed, WebError, WebPage
 from ouzel.hosted_tools.web_search.redirects import MAX_REDIRECTS, read_location
 from ouzel.hosted_tools.web_search.robots_cache import RobotsCache
 from ouzel.outbound.hosts import check_host, read_target
@@ -76,9 +76,9 @@ class Pages:
         for _ in range(MAX_REDIRECTS + 1):
             self._check(url)
             if not domains.permit(url):
-                raise WebError(f"the URL must be {domains.describe()}, given {url[:300]!r}")
+                raise PageNotAllowed(f"the URL must be {domains.describe()}, given {url[:300]!r}")
             if not await self._robots.permit(client, url):
-                raise WebError("the robots.txt of the site does not allow to fetch this page")
+                raise PageNotAllowed("the robots.txt of the site does not allow to fetch this page")
             answer = await client.get(url)
             if not answer.has_redirect_location:
                 return answer, url
@@ -86,10 +86,10 @@ class Pages:
         raise WebError(f"the page redirects more than {MAX_REDIRECTS} times")
 
     def _check(self, url: str) -> None:
-        """Raises WebError for a URL to which this server may not connect."""
+        """Raises PageNotAllowed for a URL to which this server may not connect."""
         try:
             if not url.startswith(("http://", "https://")):
                 raise InvalidRequest("must begin with http:// or https://", field="the URL")
             check_host(read_target(url, "the URL"), self._allowed, "the URL")
         except InvalidRequest as error:
-            raise WebError(str(error)) from None
+            raise PageNotAllowed(str(error)) from None

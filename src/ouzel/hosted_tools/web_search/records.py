@@ -13,6 +13,14 @@ class WebError(OuzelError):
     """A search or a page failed; the message is for the model and for people."""
 
 
+class PageNotAllowed(WebError):
+    """The operator, the request or the site does not allow to fetch the page."""
+
+
+class UnreadablePage(WebError):
+    """The page is of a type that this server cannot read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     text: str

@@ -6,6 +6,7 @@ import { KeptText } from "./storage/kept_text.js";
 const keptKey = new KeptText("sessionStorage", "ouzel.apiKey");
 /** What is said of an answer whose end did not come. */
 export const BROKEN_OFF = "The answer broke off: the connection was lost.";
+const UNREACHABLE = "The server cannot be reached.";
 /** The server's root, which a proxy may have put below a prefix. */
 export const ROOT = new URL("../../", import.meta.url);
 
@@ -44,6 +45,21 @@ export class Api {
     return (await this.#fetch(path, { method: "DELETE" })).json();
   }
 
+  /** Returns the content of a file. */
+  async blob(path) {
+    return (await this.#fetch(path, {})).blob();
+  }
+
+  /** Sends a form. `onProgress` is called with the share of it that has been sent; aborting the signal ends it. */
+  async upload(path, form, options) {
+    return (await this.#fetch(path, { form, ...options }, sentForm)).json();
+  }
+
+  /** Deletes something that nobody waits for, also while the page is closed. */
+  deleteUnwatched(path) {
+    reached(path, { method: "DELETE", keepalive: true }, Api.key).catch(() => {});
+  }
+
   /** Iterates over the events of a stream; aborting the signal ends the request. */
   async *stream(path, body, signal) {
     const response = await this.#fetch(path, posting(body, signal));
@@ -54,10 +70,10 @@ export class Api {
     }
   }
 
-  async #fetch(path, options) {
+  async #fetch(path, options, reach = reached) {
     for (;;) {
       const key = Api.key;
-      const response = await reached(path, options, key);
+      const response = await reach(path, options, key);
       if (response.ok) return response;
       const error = await errorOf(response);
       if (response.status !== 401) throw error;
@@ -77,8 +93,24 @@ async function reached(path, options, key) {
     return await fetch(new URL(path, ROOT), { ...options, headers, cache: "no-store" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "The server cannot be reached.");
+    throw new ApiError(0, UNREACHABLE);
   }
+}
+
+/** Sends a form as `reached` does. fetch tells nobody how much of a body has been sent. */
+function sentForm(path, { form, onProgress, signal }, key) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", new URL(path, ROOT));
+    request.setRequestHeader("accept", "application/json");
+    if (key) request.setRequestHeader("authorization", `Bearer ${key}`);
+    request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0);
+    request.onload = () => resolve(new Response(request.responseText, { status: request.status }));
+    request.onerror = () => reject(new ApiError(0, UNREACHABLE));
+    request.onabort = () => reject(new DOMException("The upload was ended.", "AbortError"));
+    signal.addEventListener("abort", () => request.abort());
+    request.send(form);
+  });
 }
 
 async function errorOf(response) {

@@ -54,7 +54,12 @@ export function byId(id) {
 
 /** Offers a text as a file to keep. */
 export function download(name, text, mediaType) {
-  const url = URL.createObjectURL(new Blob([text], { type: mediaType }));
+  downloadBlob(name, new Blob([text], { type: mediaType }));
+}
+
+/** Offers a file to keep. */
+export function downloadBlob(name, blob) {
+  const url = URL.createObjectURL(blob);
   const link = element("a", { href: url, download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);

@@ -7,6 +7,7 @@ import { askForKey } from "./dialogs/key_dialog.js";
 import { showShortcuts } from "./dialogs/shortcuts_dialog.js";
 import { openTokenizer } from "./dialogs/tokenizer_dialog.js";
 import { button, byId, element, fill, isComposing } from "./dom.js";
+import { Attaching } from "./files/attaching.js";
 import { Server } from "./server.js";
 import { SettingsPanel } from "./settings/panel.js";
 import { Settings } from "./settings/settings.js";
@@ -46,12 +47,20 @@ async function begin() {
 async function build(api, server) {
   const settings = new Settings(server);
   const library = new Library(new ServerKeeper(api), { onChange: () => sidebar.draw(), onTrouble: notice });
-  const view = { container: byId("thread"), notice, onState: () => showState(chat, composer, settings) };
+  const view = { container: byId("thread"), notice, onState: () => showState(chat, composer, settings), turnOn };
   const chat = new Chat({ api, settings, library, view });
   const sidebar = new Sidebar({ library, chat, notice, onChoice: () => leaveSidebar() && byId("thread").focus() });
-  const composer = new Composer({ onSend: (text, images) => chat.send(text, images), onStop: () => chat.stop(), notice });
-  const panel = new SettingsPanel(byId("settings-fields"), settings, api, () => view.onState());
+  const attaching = new Attaching({ api, settings });
+  const composer = new Composer({ onSend: (text, attached) => chat.send(text, attached), onStop: () => chat.stop(), notice, attaching });
+  const sentFiles = () => chat.current.path().flatMap(({ message }) => message.files);
+  const attachedFiles = () => [...sentFiles().filter(({ use }) => use !== "python"), ...composer.attachments.searchable];
+  const panel = new SettingsPanel(byId("settings-fields"), settings, api, { onChange: () => view.onState(), attachedFiles });
   const drawPanel = () => panel.draw().catch((error) => notice(error.message));
+  function turnOn(tool) {
+    settings.turnOn(tool);
+    notice("Python is on from now: the file goes into its sandbox. The settings turn it off.");
+    if (isOpen("settings")) drawPanel();
+  }
   const begins = () => {
     chat.begin();
     sidebar.draw();
@@ -78,7 +87,7 @@ function showState(chat, composer, settings) {
   byId("no-chat").textContent = whyNoChat;
   byId("title").textContent = chat.current.title || "New conversation";
   document.title = chat.current.title ? `${chat.current.title} · Ouzel` : "Ouzel";
-  composer.setState({ isBusy: chat.isAnswering, seesImages: settings.model.seesImages });
+  composer.setState({ isBusy: chat.isAnswering });
 }
 
 function chooseModel(settings, onChange) {

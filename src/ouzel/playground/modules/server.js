@@ -1,6 +1,8 @@
 // What the server says of itself: its models, what they can do, the ranges of fields and the model's own defaults.
 
 const REQUEST = "ChatCompletionRequest";
+/** The name of the tool that runs code of models. */
+export const PYTHON = "code_interpreter";
 
 export class Server {
   #fields = null; // the document that has them is larger than all of the page
@@ -9,9 +11,19 @@ export class Server {
   constructor(index, models, hostedEntries) {
     this.version = index.version;
     this.keepsConversations = index.keeps_conversations;
+    this.maxFileBytes = index.max_file_bytes; // null: it stores no files
+    this.searchesFiles = index.searches_files;
     this.maxLogprobs = index.max_logprobs;
     this.models = models;
     this.hostedTools = hostedEntries.map((entry) => ({ name: nameOf(entry), entry }));
+  }
+
+  get keepsFiles() {
+    return this.maxFileBytes !== null;
+  }
+
+  get runsPython() {
+    return this.hostedTools.some(({ name }) => name === PYTHON);
   }
 
   static async ask(api) {
@@ -58,6 +70,10 @@ class Model {
 
   get seesImages() {
     return this.inputs.has("image");
+  }
+
+  get readsPdfs() {
+    return this.inputs.has("file");
   }
 
   /** Asks with which sampling parameters a chat would run that gives none; none where the model has no chat template. */

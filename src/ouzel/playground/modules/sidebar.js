@@ -107,8 +107,9 @@ export class Sidebar {
     }
   }
 
-  async #delete({ key, title }) {
-    if (!(await confirmed("Delete", `“${title}” will be gone for good.`, "Delete it"))) return;
+  async #delete({ key, title, files = [] }) {
+    const rest = files.length > 0 ? ", with the files that you have attached to it" : "";
+    if (!(await confirmed("Delete", `“${title}” will be gone for good${rest}.`, "Delete it"))) return;
     try {
       await this.library.remove(key);
       this.chat.drop(key);

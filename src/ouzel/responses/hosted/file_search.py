@@ -42,8 +42,10 @@ class FileSearchCall(HostedItem, frozen=True, kw_only=True, tag="file_search_cal
     def exchange(self) -> ToolExchange | None:
         if not isinstance(self.output, str):
             return None  # another server has run the call and does not tell its result
-        arguments = msgspec.json.encode({"queries": self.queries}).decode()
-        return ToolExchange(FUNCTION, None, arguments, self.output)
+        # The model has called with one query; items of other servers may have several.
+        arguments = {"query": self.queries[0] if len(self.queries) == 1 else self.queries}
+        encoded = msgspec.json.encode(arguments).decode()
+        return ToolExchange(FUNCTION, None, encoded, self.output)
 
     def fail(self, reason: str) -> "FileSearchCall":
         return replace(self, status="failed", output=reason)

@@ -38,16 +38,13 @@ _CITE = (
 _RESULTS = "file_search_call.results"
 _MAX_QUERIES = 5
 _MAX_QUERY = 4096  # characters
+# Small models call a tool more often if its description is short and begins as the user asks.
+_DESCRIPTION = "Search the user's files."
+# Small models fail at arrays: the parameter is one text, though `_read_queries` also takes a list.
 _PARAMETERS: JsonObject = {
     "type": "object",
-    "properties": {
-        "queries": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Questions or key words; the best results of all are returned.",
-        }
-    },
-    "required": ["queries"],
+    "properties": {"query": {"type": "string"}},
+    "required": ["query"],
 }
 
 
@@ -132,7 +129,7 @@ class OpenedFileSearch:
         offered = OfferedTool(
             ClientName(FUNCTION),
             path,
-            "Searches the user's files and returns the parts that fit best.",
+            _DESCRIPTION,
             _PARAMETERS,
             hosted_type=entry.type,
         )
@@ -171,9 +168,9 @@ class OpenedFileSearch:
 
 
 class _Arguments(msgspec.Struct, frozen=True):
-    # Small models often write one query in place of the list.
+    # Models that know OpenAI's item write its list `queries`.
+    query: list[str] | str = ""
     queries: list[str] | str = ""
-    query: str = ""
 
 
 _ARGUMENTS = msgspec.json.Decoder(_Arguments)
@@ -185,11 +182,12 @@ def _read_queries(call: ModelCall) -> list[str]:
         arguments = _ARGUMENTS.decode(call.arguments or "{}")
     except msgspec.MsgspecError as error:
         raise InvalidRequest(f"The arguments cannot be read: {error}") from None
-    given = arguments.queries
-    texts = [given] if isinstance(given, str) else list(given)
-    queries = [text.strip()[:_MAX_QUERY] for text in (*texts, arguments.query) if text.strip()]
+    texts: list[str] = []
+    for field in (arguments.query, arguments.queries):
+        texts += [field] if isinstance(field, str) else field
+    queries = [text.strip()[:_MAX_QUERY] for text in texts if text.strip()]
     if not queries:
-        raise InvalidRequest("The argument queries is missing.")
+        raise InvalidRequest("The argument query is missing.")
     return list(dict.fromkeys(queries))[:_MAX_QUERIES]
 
 

@@ -13,6 +13,7 @@ from ouzel.responses.hosted.mcp import (
     McpListTools,
 )
 from ouzel.responses.hosted.shell import ShellCall, ShellCallOutput
+from ouzel.responses.hosted.web_fetch import WebFetchCall
 from ouzel.responses.hosted.web_search import WebSearchCall
 
 AnyHostedItem = (
@@ -21,6 +22,7 @@ AnyHostedItem = (
     | McpApprovalRequest
     | McpApprovalResponse
     | WebSearchCall
+    | WebFetchCall
     | FileSearchCall
     | CodeInterpreterCall
     | ShellCall

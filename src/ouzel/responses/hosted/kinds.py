@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from ouzel.responses.hosted.citations import Source
 from ouzel.responses.hosted.items import AnyHostedItem
 from ouzel.wire.offered_tools import ClientName, OfferedTool
 
@@ -49,6 +50,7 @@ class OpeningContext:
     key_id: str | None
     include: frozenset[str]  # the names in the field `include`
     items: Sequence[JsonObject]  # all items before the response: the earlier ones and the input
+    sources: Mapping[int, Source] = field(default_factory=dict)  # grows with the calls
 
 
 class HostedTool(Protocol):
@@ -131,12 +133,18 @@ class HostedKinds:
     # entries that every chat completion gets, and whether chat completions may have entries
     chat_entries: Sequence[JsonObject] = ()
     takes_chat_entries: bool = False
+    # further kinds, whose results only Anthropic's messages can show
+    message_kinds: Sequence[HostedKind] = ()
     # entries of `tools` that every client may send; clients can show them to people
     offers: Sequence[JsonObject] = ()
 
     def with_kind(self, kind: HostedKind) -> "HostedKinds":
         """Returns these kinds and another one."""
         return replace(self, kinds=(*self.kinds, kind))
+
+    def for_messages(self) -> "HostedKinds":
+        """Returns the kinds that Anthropic's messages can have."""
+        return replace(self, kinds=(*self.kinds, *self.message_kinds), message_kinds=())
 
     @property
     def types(self) -> frozenset[str]:
@@ -156,7 +164,7 @@ class HostedKinds:
         return entry if kind is None else kind.keep(entry)
 
     async def close(self) -> None:
-        await asyncio.gather(*(kind.close() for kind in self.kinds))
+        await asyncio.gather(*(kind.close() for kind in (*self.kinds, *self.message_kinds)))
 
 
 NO_HOSTED_KINDS = HostedKinds()

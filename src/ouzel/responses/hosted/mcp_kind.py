@@ -1,17 +1,15 @@
 """Runs the tools of MCP servers: entries of `tools` with the type `mcp`."""
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 from msgspec.structs import replace
 
 from ouzel.config.media_hosts import AllowedHosts
-from ouzel.hosted_tools.mcp.configured import trust_server
 from ouzel.hosted_tools.mcp.contents import is_function_name
 from ouzel.hosted_tools.mcp.records import McpError, McpServer, McpTool
-from ouzel.hosted_tools.mcp.session import McpSession
+from ouzel.hosted_tools.mcp.server_access import McpServers, ServerAccess
 from ouzel.responses.hosted.entries import decode_entry
 from ouzel.responses.hosted.items import AnyHostedItem, read_hosted_item
 from ouzel.responses.hosted.kinds import (
@@ -48,17 +46,24 @@ class McpKind:
         timeout_s: float,
         max_answer_bytes: int,
         max_programs: int = 16,
+        max_list_age_s: float = 0.0,
+        program_idle_s: float = 0.0,
     ) -> None:
         """`configured` are the servers that the operator names, by label.
 
-        At most `max_programs` of their programs run at the same time.
+        At most `max_programs` of their programs run at the same time, an idle one for
+        `program_idle_s`. Lists of tools are used again for `max_list_age_s`.
         """
-        self._programs = asyncio.Semaphore(max_programs)
         self._configured = configured
         self._allowed = allowed
-        self._timeout_s = timeout_s
-        self._max_answer_bytes = max_answer_bytes
-        self._closing: set[asyncio.Task[None]] = set()
+        self._servers = McpServers(
+            allowed,
+            timeout_s=timeout_s,
+            max_answer_bytes=max_answer_bytes,
+            max_programs=max_programs,
+            max_list_age_s=max_list_age_s,
+            program_idle_s=program_idle_s,
+        )
 
     def check(self, entry: JsonObject, path: str) -> None:
         self._find_server(decode_entry(entry, McpEntry, path), path)
@@ -81,46 +86,32 @@ class McpKind:
 
     async def open(self, entry: JsonObject, path: str, context: OpeningContext) -> "McpTools":
         decoded = decode_entry(entry, McpEntry, path)
-        server = self._find_server(decoded, path)
-        session = McpSession(
-            server,
-            trust_server(server) if server.is_operators else self._allowed,
-            timeout_s=self._timeout_s,
-            max_answer_bytes=self._max_answer_bytes,
-            programs=self._programs,
-        )
+        access = self._servers.access(self._find_server(decoded, path), context.key_id)
         try:
             items = [item for fields in context.items if (item := read_hosted_item(fields))]
             listed = _find_list(items, decoded)
             first: list[AnyHostedItem] = []
             if listed is None:
-                listed = [_list_tool(tool) for tool in await _list_tools(session)]
+                listed = [_list_tool(tool) for tool in await _list_tools(access)]
                 first.append(_make_list(decoded, listed))
             return McpTools(
-                session,
+                access,
                 decoded,
                 path,
                 listed=listed,
                 first_items=first,
                 first_calls=_find_approved(items, decoded),
-                close=self._close_later,
             )
         except BaseException:
-            self._close_later(session)
+            access.close()
             raise
 
     async def close(self) -> None:
         """Waits until all sessions are closed and their programs have ended."""
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self._servers.close()
 
     def _find_server(self, entry: McpEntry, path: str) -> McpServer:
         return find_server(entry, path, self._configured, self._allowed)
-
-    def _close_later(self, session: McpSession) -> None:
-        """Closes a session in a task of its own: a program may take a second to end."""
-        task = asyncio.create_task(session.close(), name="the end of an MCP session")
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
 
 
 class McpTools:
@@ -128,19 +119,17 @@ class McpTools:
 
     def __init__(
         self,
-        session: McpSession,
+        access: ServerAccess,
         entry: McpEntry,
         path: str,
         *,
         listed: Sequence[ListedMcpTool],
         first_items: Sequence[AnyHostedItem],
         first_calls: Sequence[AnyHostedItem],
-        close: Callable[[McpSession], None],
     ) -> None:
-        self._close = close
         self.first_items = first_items
         self.first_calls = first_calls
-        self._session = session
+        self._access = access
         self._entry = entry
         self._tools = {tool.name: tool for tool in listed if entry.allows(tool)}
         self.functions = [
@@ -174,19 +163,19 @@ class McpTools:
         if fault is not None:
             return CallResult(item.fail(fault))
         arguments = msgspec.json.decode(item.arguments or "{}", type=JsonObject)
-        result = await self._session.call(item.name, arguments)
+        result = await self._access.call(item.name, arguments)
         if result.is_error:
             text = result.text[:_MAX_ERROR] or "The tool failed without a reason."
             return CallResult(item.fail(text))
         return CallResult(replace(item, status="completed", output=result.text))
 
     async def close(self) -> None:
-        self._close(self._session)
+        self._access.close()
 
 
-async def _list_tools(session: McpSession) -> list[McpTool]:
+async def _list_tools(access: ServerAccess) -> Sequence[McpTool]:
     try:
-        return await session.list_tools()
+        return await access.list_tools()
     except McpError as error:
         raise McpError(str(error), param="tools") from error  # the field that OpenAI names
 

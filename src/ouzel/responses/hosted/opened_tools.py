@@ -1,6 +1,7 @@
 """The tools of one response that this server runs: found by name, run within limits."""
 
 import asyncio
+import dataclasses
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -164,12 +165,14 @@ async def open_tools(
 
     Raises the errors of `HostedKind.open`; the tools that were opened before are closed then.
     """
+    sources = read_sources(context.items)
+    context = dataclasses.replace(context, sources=sources)
     tools = await _open_together(kinds, entries, context)
     return OpenedTools(
         tools,
         kinds,
         max_calls=min(max_calls or kinds.max_calls, kinds.max_calls),
-        sources=read_sources(context.items),
+        sources=sources,
         is_offered=is_offered,
     )
 

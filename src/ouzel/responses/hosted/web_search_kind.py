@@ -87,11 +87,7 @@ class WebSearchEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     def read_domains(self, path: str) -> Domains:
         """Returns the domains of the filters. Raises InvalidRequest."""
-        if self.filters is None:
-            return EVERY_DOMAIN
-        _check_domains(self.filters.allowed_domains, f"{path}.filters.allowed_domains")
-        _check_domains(self.filters.blocked_domains, f"{path}.filters.blocked_domains")
-        return read_domains(self.filters.allowed_domains or (), self.filters.blocked_domains or ())
+        return read_filters(self.filters, path)
 
 
 class WebSearchKind:
@@ -254,6 +250,15 @@ def _shorten(text: str, limit: int) -> str:
         f"{text[:limit]}\n[The rest of the page, at least {num_left} characters, is left out. "
         f"{FIND_IN_PAGE} searches the whole page.]"
     )
+
+
+def read_filters(filters: WebFilters | None, path: str) -> Domains:
+    """Returns the domains of the filters of an entry. Raises InvalidRequest."""
+    if filters is None:
+        return EVERY_DOMAIN
+    _check_domains(filters.allowed_domains, f"{path}.filters.allowed_domains")
+    _check_domains(filters.blocked_domains, f"{path}.filters.blocked_domains")
+    return read_domains(filters.allowed_domains or (), filters.blocked_domains or ())
 
 
 def _check_domains(listed: list[str] | None, path: str) -> None:

@@ -79,7 +79,7 @@ class BatchStore(Protocol):
         ...
 
     async def clear_lines(self, batch_id: str) -> None:
-        """Deletes the lines of an interrupted validation."""
+        """Deletes the lines of an interrupted validation, if this server owns the batch."""
         ...
 
     async def add_lines(self, batch_id: str, first: int, lines: Sequence[NewLine]) -> bool:
@@ -109,6 +109,10 @@ class BatchStore(Protocol):
         """Gives up the ownership of open lines, so that any server can take them."""
         ...
 
+    async def keep_lines(self, batch_id: str, positions: Collection[int]) -> None:
+        """Gives up the ownership of all other lines of this server."""
+        ...
+
     async def begin_finalizing(self, batch_id: str) -> bool:
         """Claims a batch in progress without open lines, to write its files."""
         ...
@@ -129,7 +133,10 @@ class BatchStore(Protocol):
         error_file_id: str | None = None,
         keeps_lines: bool,
     ) -> bool:
-        """Ends a batch of this server with a final status."""
+        """Ends a batch of this server with a final status, and makes its files visible.
+
+        Returns False, and leaves the files invisible, if another server owns the batch.
+        """
         ...
 
     async def sweep(self, max_age_s: float) -> int:

@@ -28,9 +28,11 @@ from ouzel.store.batches.records import (
     StoredBatch,
 )
 from ouzel.store.batches.tables import batch_lines, batches
+from ouzel.store.files.sql_files import finish_file
 from ouzel.store.leases import renew
 from ouzel.store.tables import servers, unix_now
 
+_OUTPUT_PURPOSE = "batch_output"
 _FINAL = [status.value for status in FINAL]
 _USAGE = tuple(LineUsage.__struct_fields__)
 _MAX_SWEPT = 100
@@ -191,6 +193,13 @@ def claim(
     return bool(claimed.rowcount)
 
 
+def clear_lines(connection: Connection, server_id: str, batch_id: str) -> None:
+    """Deletes the lines of a batch that this server owns."""
+    is_ours = select(batches.c.id).where(_owned(batch_id, server_id)).with_for_update()
+    if connection.execute(is_ours).one_or_none() is not None:
+        line_rows.clear(connection, batch_id)
+
+
 def start(
     connection: Connection, server_id: str, batch_id: str, model: str, num_lines: int
 ) -> bool:
@@ -252,7 +261,10 @@ def close(
     *,
     keeps_lines: bool,
 ) -> bool:
-    """Ends a batch; `file_ids` are the files with the output and with the errors."""
+    """Ends a batch; `file_ids` are the files with the output and with the errors.
+
+    The files become visible in the same transaction.
+    """
     closed = connection.execute(
         update(batches)
         .where(_owned(batch_id, server_id), batches.c.status.not_in(_FINAL))
@@ -265,10 +277,16 @@ def close(
                 _TIMES[status]: unix_now(),
             }
         )
-    )
-    if closed.rowcount and not keeps_lines:
+        .returning(batches.c.output_expires_after_s)
+    ).one_or_none()
+    if closed is None:
+        return False
+    for file_id in file_ids:
+        if file_id is not None:
+            finish_file(connection, file_id, _OUTPUT_PURPOSE, closed.output_expires_after_s)
+    if not keeps_lines:
         line_rows.clear(connection, batch_id)
-    return bool(closed.rowcount)
+    return True
 
 
 def delete_old(connection: Connection, max_age_s: float) -> int:

@@ -202,6 +202,19 @@ def release(
     )
 
 
+def keep(connection: Connection, server_id: str, batch_id: str, positions: Collection[int]) -> None:
+    """Releases all lines of this server at other positions."""
+    connection.execute(
+        update(batch_lines)
+        .where(
+            _open(batch_id),
+            batch_lines.c.owner == server_id,
+            batch_lines.c.position.not_in(list(positions)),
+        )
+        .values(owner=None)
+    )
+
+
 def end_open(
     connection: Connection, server_id: str, batch_id: str, end: LineEnd, *, takes_dead: bool
 ) -> int:

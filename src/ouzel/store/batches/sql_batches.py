@@ -80,7 +80,7 @@ class SqlBatchStore:
         )
 
     async def clear_lines(self, batch_id: str) -> None:
-        await self._database.delete(line_rows.clear, batch_id)
+        await self._database.delete(batch_rows.clear_lines, self._server_id, batch_id)
 
     async def add_lines(self, batch_id: str, first: int, lines: Sequence[NewLine]) -> bool:
         return await self._database.write(
@@ -111,6 +111,9 @@ class SqlBatchStore:
 
     async def release_lines(self, batch_id: str, positions: Collection[int]) -> None:
         await self._database.write(line_rows.release, self._server_id, batch_id, positions)
+
+    async def keep_lines(self, batch_id: str, positions: Collection[int]) -> None:
+        await self._database.write(line_rows.keep, self._server_id, batch_id, positions)
 
     async def begin_finalizing(self, batch_id: str) -> bool:
         return await self._database.write(

@@ -39,7 +39,7 @@ class VectorStores(Protocol):
     async def create(
         self, new: NewVectorStore, files: Sequence[NewVectorFile]
     ) -> StoredVectorStore:
-        """Adds a vector store; its files are in progress."""
+        """Adds a vector store; its files are in progress. Raises VectorStoresFull for files."""
         ...
 
     async def get(self, store_id: str, key_id: str | None) -> StoredVectorStore | None:
@@ -77,7 +77,8 @@ class VectorStores(Protocol):
     ) -> list[StoredVectorFile]:
         """Adds files, which are in progress then; a file that is there is indexed again.
 
-        Creates the batch with `batch_id`. Raises VectorStoreFull above `max_files`.
+        Creates the batch with `batch_id`. Raises VectorStoreFull above `max_files`, and
+        VectorStoresFull.
         """
         ...
 
@@ -118,7 +119,7 @@ class VectorStores(Protocol):
     async def cancel_batch(
         self, store_id: str, key_id: str | None, batch_id: str
     ) -> StoredFileBatch | None:
-        """Cancels the files of a batch that are in progress."""
+        """Cancels the files of a batch that are in progress, and frees their chunks."""
         ...
 
     # Indexing
@@ -141,16 +142,17 @@ class VectorStores(Protocol):
     ) -> bool:
         """Adds chunks and their vectors to a file that this server indexes.
 
-        Returns False if the file was deleted, cancelled, or taken by another server.
+        Returns False if the file was deleted, cancelled, or taken by another server. Raises
+        VectorStoresFull.
         """
         ...
 
-    async def complete(self, file_number: int, usage_bytes: int) -> bool:
+    async def complete(self, file_number: int) -> bool:
         """Ends the indexing of a file of this server: searches find it now."""
         ...
 
     async def fail(self, file_number: int, code: ErrorCode, message: str) -> None:
-        """Ends the indexing of a file of this server without a result."""
+        """Ends the indexing of a file of this server, and frees its chunks."""
         ...
 
     async def release(self, file_number: int) -> None:
@@ -161,6 +163,10 @@ class VectorStores(Protocol):
 
     async def searched_files(self, store_ids: Collection[str]) -> dict[str, list[SearchedFile]]:
         """Returns the completed files of each vector store, in order."""
+        ...
+
+    async def vector_sizes(self, file_numbers: Collection[int]) -> dict[int, int]:
+        """Returns the bytes of the vectors of each completed file; empty files are missing."""
         ...
 
     async def vectors(self, file_numbers: Collection[int]) -> list[VectorPart]:

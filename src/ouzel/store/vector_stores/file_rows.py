@@ -16,8 +16,10 @@ from ouzel.store.vector_stores.records import (
     StoredVectorFile,
     VectorFilePage,
 )
+from ouzel.store.vector_stores.room import SizeLimits, require_room
 from ouzel.store.vector_stores.store_rows import (
     count_files,
+    drop_chunks,
     drop_files,
     is_present_exists,
     require,
@@ -40,6 +42,7 @@ def add(
     *,
     batch_id: str | None,
     max_files: int,
+    limits: SizeLimits,
 ) -> list[StoredVectorFile]:
     store = require(connection, store_id, key_id)
     if store.is_expired:
@@ -51,6 +54,7 @@ def add(
     num_files = int(connection.execute(count).scalar_one()) + len(new_files)
     if num_files > max_files:
         raise VectorStoreFull(max_files, num_files)
+    require_room(connection, limits, key_id, len(new_files))  # each has at least one byte
     if batch_id is not None:
         batch = {"id": batch_id, "store_id": store_id, "key_id": key_id, "is_cancelled": False}
         connection.execute(insert(vector_store_batches).values(**batch, created_at=unix_now()))
@@ -170,6 +174,7 @@ def cancel_batch(
         vector_store_files.c.batch_id == batch_id,
         vector_store_files.c.status == FileStatus.IN_PROGRESS.value,
     )
+    drop_chunks(connection, runs)
     connection.execute(
         update(vector_store_files).where(runs).values(status=FileStatus.CANCELLED.value, owner=None)
     )

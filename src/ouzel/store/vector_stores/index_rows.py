@@ -7,6 +7,7 @@ from sqlalchemy import (
     Connection,
     and_,
     delete,
+    func,
     insert,
     or_,
     select,
@@ -27,7 +28,8 @@ from ouzel.store.vector_stores.records import (
     StoredChunk,
     VectorPart,
 )
-from ouzel.store.vector_stores.store_rows import is_expired, is_present_exists
+from ouzel.store.vector_stores.room import SizeLimits, require_room
+from ouzel.store.vector_stores.store_rows import drop_chunks, is_expired, is_present_exists
 from ouzel.store.vector_stores.tables import (
     vector_store_chunks,
     vector_store_files,
@@ -64,9 +66,12 @@ def take_job(
         return None
     renew(connection, server_id, lease_s)
     is_it = vector_store_files.c.number == found.number
-    num_tries = found.num_tries + 1
+    # Only a killed server leaves a try that counts: this server lives.
+    num_tries = found.num_tries + (found.owner != server_id)
     connection.execute(
-        update(vector_store_files).where(is_it).values(owner=server_id, num_tries=num_tries)
+        update(vector_store_files)
+        .where(is_it)
+        .values(owner=server_id, num_tries=num_tries, usage_bytes=0)
     )
     _free(connection, found.number, limit=None)
     values = {
@@ -98,16 +103,22 @@ def add_chunks(
     *,
     positions: bytes,
     vectors: bytes,
+    limits: SizeLimits,
 ) -> bool:
     query = (
-        select(vector_stores.c.number)
+        select(vector_stores.c.number, vector_stores.c.key_id)
         .join(vector_store_files, vector_stores.c.id == vector_store_files.c.store_id)
         .where(_is_owned(file_number, server_id))
         .with_for_update(of=vector_store_files)
     )
-    store_number = connection.execute(query).scalar_one_or_none()
-    if store_number is None:
+    found = connection.execute(query).one_or_none()
+    if found is None:
         return False
+    num_bytes = len(vectors) + sum(len(chunk.text.encode()) for chunk in chunks)
+    require_room(connection, limits, found.key_id, num_bytes)
+    usage_bytes = vector_store_files.c.usage_bytes + num_bytes
+    is_it = vector_store_files.c.number == file_number
+    connection.execute(update(vector_store_files).where(is_it).values(usage_bytes=usage_bytes))
     rows = []
     for chunk in chunks:
         added = insert(vector_store_chunks).values(
@@ -119,7 +130,7 @@ def add_chunks(
         )
         number = connection.execute(added.returning(vector_store_chunks.c.number)).scalar_one()
         rows.append((int(number), chunk.words))
-    word_index.add(connection, store_number, rows)
+    word_index.add(connection, found.number, rows)
     connection.execute(
         insert(vector_store_vectors).values(
             file_number=file_number, part=part, positions=positions, vectors=vectors
@@ -134,21 +145,14 @@ def end(
     file_number: int,
     status: FileStatus,
     *,
-    usage_bytes: int = 0,
     error_code: ErrorCode | None = None,
     error_message: str | None = None,
 ) -> bool:
-    changed = (
-        update(vector_store_files)
-        .where(_is_owned(file_number, server_id))
-        .values(
-            status=status.value,
-            owner=None,
-            usage_bytes=usage_bytes,
-            error_code=error_code,
-            error_message=error_message,
-        )
-    )
+    is_it = _is_owned(file_number, server_id)
+    if status is not FileStatus.COMPLETED:
+        drop_chunks(connection, is_it)
+    values = {"owner": None, "error_code": error_code, "error_message": error_message}
+    changed = update(vector_store_files).where(is_it).values(status=status.value, **values)
     return connection.execute(changed).rowcount > 0
 
 
@@ -174,6 +178,21 @@ def searched_files(
     for store_id, *values in connection.execute(query):
         found[store_id].append(SearchedFile(*values))
     return found
+
+
+def vector_sizes(connection: Connection, file_numbers: Collection[int]) -> dict[int, int]:
+    columns = vector_store_vectors.c
+    query = (
+        select(columns.file_number, func.sum(func.length(columns.vectors)))
+        .join(vector_store_files, vector_store_files.c.number == columns.file_number)
+        .group_by(columns.file_number)
+    )
+    wanted, sizes = sorted(file_numbers), {}
+    for first in range(0, len(wanted), _MANY):
+        some = columns.file_number.in_(wanted[first : first + _MANY])
+        for number, num_bytes in connection.execute(query.where(some, _IS_READY)):
+            sizes[int(number)] = int(num_bytes)
+    return sizes
 
 
 def vectors(connection: Connection, file_numbers: Collection[int]) -> list[VectorPart]:

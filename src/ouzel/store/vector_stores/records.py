@@ -97,6 +97,11 @@ class StoredVectorFile(msgspec.Struct, frozen=True, kw_only=True):
     usage_bytes: int
     created_at: float
 
+    @property
+    def id(self) -> str:
+        """Returns the id for clients: a file keeps the id of its upload."""
+        return self.file_id
+
 
 class VectorFilePage(msgspec.Struct, frozen=True):
     files: tuple[StoredVectorFile, ...]

@@ -1,10 +1,12 @@
 """Implements vector stores on SQLite or Postgres; `base.py` describes each method."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
 from ouzel.store.database import Database
+from ouzel.store.errors import VectorStoresFull
 from ouzel.store.vector_stores import file_rows, index_rows, store_rows
 from ouzel.store.vector_stores.records import (
     ChunkPlace,
@@ -25,6 +27,10 @@ from ouzel.store.vector_stores.records import (
     VectorPart,
     VectorStorePage,
 )
+from ouzel.store.vector_stores.room import SizeLimits
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class SqlVectorStores:
@@ -35,17 +41,19 @@ class SqlVectorStores:
         server_id: str,
         lease_s: float,
         may_take: Callable[[], Awaitable[bool]],
+        limits: SizeLimits,
     ) -> None:
         """`may_take` tells whether leases can be trusted now (`clock_jumps`)."""
         self._database = database
         self._server_id = server_id
         self._lease_s = lease_s
         self._may_take = may_take
+        self._limits = limits
 
     async def create(
         self, new: NewVectorStore, files: Sequence[NewVectorFile]
     ) -> StoredVectorStore:
-        return await self._database.write(_create, new, files)
+        return await self._find_room(_create, new, files, limits=self._limits)
 
     async def get(self, store_id: str, key_id: str | None) -> StoredVectorStore | None:
         return await self._database.read(store_rows.get, store_id, key_id)
@@ -75,8 +83,14 @@ class SqlVectorStores:
         batch_id: str | None = None,
         max_files: int,
     ) -> list[StoredVectorFile]:
-        return await self._database.write(
-            file_rows.add, store_id, key_id, files, batch_id=batch_id, max_files=max_files
+        return await self._find_room(
+            file_rows.add,
+            store_id,
+            key_id,
+            files,
+            batch_id=batch_id,
+            max_files=max_files,
+            limits=self._limits,
         )
 
     async def file(
@@ -117,7 +131,9 @@ class SqlVectorStores:
     async def cancel_batch(
         self, store_id: str, key_id: str | None, batch_id: str
     ) -> StoredFileBatch | None:
-        return await self._database.write(file_rows.cancel_batch, store_id, key_id, batch_id)
+        batch = await self._database.write(file_rows.cancel_batch, store_id, key_id, batch_id)
+        await self._free_waste()
+        return batch
 
     async def take_job(self) -> IndexJob | None:
         if not await self._database.read(index_rows.has_jobs):
@@ -136,7 +152,7 @@ class SqlVectorStores:
         positions: bytes,
         vectors: bytes,
     ) -> bool:
-        return await self._database.write(
+        return await self._find_room(
             index_rows.add_chunks,
             self._server_id,
             file_number,
@@ -144,15 +160,12 @@ class SqlVectorStores:
             chunks,
             positions=positions,
             vectors=vectors,
+            limits=self._limits,
         )
 
-    async def complete(self, file_number: int, usage_bytes: int) -> bool:
+    async def complete(self, file_number: int) -> bool:
         return await self._database.write(
-            index_rows.end,
-            self._server_id,
-            file_number,
-            FileStatus.COMPLETED,
-            usage_bytes=usage_bytes,
+            index_rows.end, self._server_id, file_number, FileStatus.COMPLETED
         )
 
     async def fail(self, file_number: int, code: ErrorCode, message: str) -> None:
@@ -164,12 +177,16 @@ class SqlVectorStores:
             error_code=code,
             error_message=message,
         )
+        await self._free_waste()
 
     async def release(self, file_number: int) -> None:
         await self._database.write(index_rows.release, self._server_id, file_number)
 
     async def searched_files(self, store_ids: Collection[str]) -> dict[str, list[SearchedFile]]:
         return await self._database.read(index_rows.searched_files, store_ids)
+
+    async def vector_sizes(self, file_numbers: Collection[int]) -> dict[int, int]:
+        return await self._database.read(index_rows.vector_sizes, file_numbers)
 
     async def vectors(self, file_numbers: Collection[int]) -> list[VectorPart]:
         return await self._database.read(index_rows.vectors, file_numbers)
@@ -200,6 +217,18 @@ class SqlVectorStores:
             num_dropped += num
         return num_dropped + await self._free_waste()
 
+    async def _find_room(
+        self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Runs a transaction that needs room, at need after a sweep. Raises VectorStoresFull."""
+        try:
+            return await self._database.write(function, *args, **kwargs)
+        except VectorStoresFull:
+            # Deleted uploads and expired vector stores count until they are swept.
+            if not await self.sweep():
+                raise
+        return await self._database.write(function, *args, **kwargs)
+
     async def _free_waste(self) -> int:
         """Frees the chunks of deleted files, a few in each transaction; returns their number."""
         num_freed = 0
@@ -209,9 +238,21 @@ class SqlVectorStores:
 
 
 def _create(
-    connection: Connection, new: NewVectorStore, files: Sequence[NewVectorFile]
+    connection: Connection,
+    new: NewVectorStore,
+    files: Sequence[NewVectorFile],
+    *,
+    limits: SizeLimits,
 ) -> StoredVectorStore:
     store_rows.create(connection, new)
     if files:
-        file_rows.add(connection, new.id, new.key_id, files, batch_id=None, max_files=len(files))
+        file_rows.add(
+            connection,
+            new.id,
+            new.key_id,
+            files,
+            batch_id=None,
+            max_files=len(files),
+            limits=limits,
+        )
     return store_rows.require(connection, new.id, new.key_id)

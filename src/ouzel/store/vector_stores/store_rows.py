@@ -184,9 +184,18 @@ def remove(connection: Connection, store_id: str, key_id: str | None) -> bool:
 
 def drop_files(connection: Connection, condition: ColumnElement[bool]) -> int:
     """Deletes rows of files; their chunks are waste then. Returns the number of rows."""
-    numbers = select(vector_store_files.c.number).where(condition)
-    connection.execute(insert(vector_store_waste).from_select(["file_number"], numbers))
+    drop_chunks(connection, condition)
     return connection.execute(delete(vector_store_files).where(condition)).rowcount
+
+
+def drop_chunks(connection: Connection, condition: ColumnElement[bool]) -> None:
+    """Makes the chunks of files waste, and lets them count no more bytes."""
+    is_waste = select(vector_store_waste.c.file_number)
+    numbers = select(vector_store_files.c.number).where(
+        condition, vector_store_files.c.number.not_in(is_waste)
+    )
+    connection.execute(insert(vector_store_waste).from_select(["file_number"], numbers))
+    connection.execute(update(vector_store_files).where(condition).values(usage_bytes=0))
 
 
 def drop_due(connection: Connection) -> int:

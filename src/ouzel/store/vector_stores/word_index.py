@@ -45,8 +45,10 @@ _DELETE_IN_SQLITE = text(
 _DELETE_IN_POSTGRES = text("DELETE FROM vector_store_words WHERE number = ANY(:numbers)")
 _FIND_IN_SQLITE = """
 SELECT chunks.file_number, chunks.position
-FROM vector_store_words AS words JOIN vector_store_chunks AS chunks ON chunks.number = words.rowid
-WHERE vector_store_words MATCH :query {files}
+FROM vector_store_words AS words
+CROSS JOIN vector_store_chunks AS chunks ON chunks.number = words.rowid
+CROSS JOIN vector_store_files AS files ON files.number = chunks.file_number
+WHERE vector_store_words MATCH :query AND files.status = 'completed' {files}
 ORDER BY bm25(vector_store_words, 0.0, 1.0), chunks.number LIMIT :limit
 """
 _FILES_IN_SQLITE = "AND chunks.file_number IN (SELECT value FROM json_each(:file_numbers))"
@@ -72,10 +74,11 @@ WITH terms AS (
 )
 SELECT chunks.file_number, chunks.position
 FROM ranked JOIN vector_store_chunks AS chunks ON chunks.number = ranked.number
-{files}
+JOIN vector_store_files AS files ON files.number = chunks.file_number
+WHERE files.status = 'completed' {files}
 ORDER BY ranked.rank DESC, chunks.number LIMIT :limit
 """
-_FILES_IN_POSTGRES = "WHERE chunks.file_number = ANY(:file_numbers)"
+_FILES_IN_POSTGRES = "AND chunks.file_number = ANY(:file_numbers)"
 
 
 def add(connection: Connection, store_number: int, rows: Sequence[tuple[int, str]]) -> None:
@@ -100,7 +103,7 @@ def find(
     file_numbers: Collection[int] | None,
     limit: int,
 ) -> list[ChunkPlace]:
-    """Returns the chunks with any of the words, the best first.
+    """Returns the chunks of completed files with any of the words, the best first.
 
     The words have letters and digits only.
     """

@@ -10,12 +10,12 @@ from typing import Literal
 from ouzel.client.base import ApiFailure
 from ouzel.terminal_chat.chat import Chat
 from ouzel.terminal_chat.chat_error import ChatError
-from ouzel.terminal_chat.commands import file_commands, setting_commands
+from ouzel.terminal_chat.commands import file_commands, mcp_command, setting_commands
 from ouzel.terminal_chat.commands.stats import format_stats
 from ouzel.terminal_chat.settings import COMMON
 
 _COMMAND = re.compile(r"/([\w?-]*)(?:\s+(.*))?", re.DOTALL)
-Completed = Literal["nothing", "path", "setting", "set", "model", "switch"]
+Completed = Literal["nothing", "path", "setting", "set", "model", "switch", "ask"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,7 @@ def completions(chat: Callable[[], Chat]) -> dict[str, Callable[[], Sequence[str
         "set": lambda: list(chat().settings),
         "model": models,
         "switch": lambda: ("on", "off"),
+        "ask": lambda: (mcp_command.ASK,),
     }
     return {f"/{name}": values[command.completed] for name, command in COMMANDS.items()}
 
@@ -162,6 +163,12 @@ COMMANDS: Mapping[str, Command] = {
         "load functions that the model may call; you are asked before each call",
         file_commands.tools,
         "path",
+    ),
+    "mcp": Command(
+        "[ask]",
+        "list the MCP servers and their tools; ask: all tools wait for your answer again",
+        mcp_command.mcp,
+        "ask",
     ),
     "schema": Command(
         "[FILE | off]", "get answers as JSON of this schema", file_commands.schema, "path"

@@ -168,6 +168,7 @@ class Driver:
         return work_files.delete_file(header["path"])
 
     def _run_call(self, call: Callable[[], _Header]) -> _Header:
+        self._reap(os.WEXITED | os.WNOHANG)
         before = {path: tuple(facts) for path, *facts in work_files.list_files()}
         signal_all(signal.SIGCONT)
         try:
@@ -188,7 +189,17 @@ class Driver:
             if self._session is not None:
                 self._session.close()
                 self._session = None
+            self._reap(os.WEXITED)
             return {**call(), "lost": True}
+
+    def _reap(self, options: int) -> None:
+        """Removes orphans that have ended: gVisor gives them to the driver."""
+        with contextlib.suppress(ChildProcessError):
+            while (found := os.waitid(os.P_ALL, 0, options | os.WNOWAIT)) is not None:
+                if self._session is not None and found.si_pid == self._session.process.pid:
+                    self._session.process.poll()  # the next call reports its end
+                else:
+                    os.waitpid(found.si_pid, 0)
 
     # Python
 
@@ -362,14 +373,16 @@ def set_limits(limits: dict[str, int]) -> list[str]:
 
 
 def main() -> None:
-    connection = socket.socket(fileno=int(sys.argv[1]))
-    os.set_inheritable(connection.fileno(), False)
+    number = int(sys.argv[1])
+    connection = socket.socket(fileno=os.dup(number))  # no other program gets the copy
+    if number > 0:
+        os.close(number)  # standard input is replaced below
     settings = json.loads(sys.argv[2])
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0)  # other processes cannot read or trace this one
     held = set_limits(settings["limits"])
     os.nice(10)
     empty = os.open(os.devnull, os.O_RDWR)
-    watched = [os.open(path, os.O_RDONLY) for path in ("/proc", WORK, "/tmp", "/dev/shm")]
+    watched = [os.open(path, os.O_RDONLY) for path in settings["directories"]]
     socket.send_fds(connection, [b"r"], watched)
     for number in (0, 1, 2):
         os.dup2(empty, number)

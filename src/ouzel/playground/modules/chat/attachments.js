@@ -1,38 +1,67 @@
-// The pictures that go with what a person writes, each with a button that takes it away.
+// The files that go with what a person writes, each as a card with a button that takes it away.
 
-import { button, element, fill } from "../dom.js";
-import { isPicture } from "./images.js";
+import { arrange, element } from "../dom.js";
+import { SentAttachment } from "../files/attachment.js";
+import { Chip } from "../files/chip.js";
 
 export class Attachments {
-  #images = [];
+  #chips = new Map();
 
   /** `list` is the element that shows them; `onRemove` is called when a person has taken one away. */
   constructor(list, onRemove) {
     Object.assign(this, { list, onRemove });
   }
 
-  get images() {
-    return this.#images;
+  get items() {
+    return [...this.#chips.keys()];
   }
 
-  set images(images) {
-    this.#images = images;
-    fill(this.list, ...images.map((image) => this.#item(image)));
+  add(items) {
+    for (const item of items) this.#chips.set(item, new Chip(item, { onRemove: () => this.#remove(item) }));
+    this.#draw();
   }
 
-  #item(image) {
-    const remove = button(`Remove ${image.name}`, () => this.#remove(image), { icon: "×" });
-    return element("li", {}, attachmentView(image), remove);
+  /** Shows the pictures and files of a message that is edited. */
+  addSent({ images, files }) {
+    this.add([...images.map((image) => new SentAttachment({ image })), ...files.map((file) => new SentAttachment({ file }))]);
   }
 
-  #remove(image) {
-    this.images = this.#images.filter((each) => each !== image);
+  /** Takes all files away, and returns what a message has of them. */
+  take() {
+    const { sent } = this;
+    this.#chips.clear();
+    this.#draw();
+    return sent;
+  }
+
+  /** Returns the files that the server has, and can search. */
+  get searchable() {
+    return this.items.filter(({ id, uses }) => id && uses.includes("search"));
+  }
+
+  get sent() {
+    const sent = { images: [], files: [] };
+    for (const item of this.items) item.addTo(sent);
+    return sent;
+  }
+
+  /** Resolves when no file is read or uploaded any more. */
+  async settle() {
+    while (this.items.some(({ isReady, isFailed }) => !isReady && !isFailed)) await Promise.all(this.items.map(({ settled }) => settled));
+  }
+
+  #remove(item) {
+    this.#chips.delete(item);
+    item.discard();
+    this.#draw();
     this.onRemove();
+  }
+
+  #draw() {
+    arrange(this.list, [...this.#chips.values()].map((chip) => chip.element));
   }
 }
 
-/** Returns a picture, or the name of another file. */
-export function attachmentView({ name, url }, properties = {}) {
-  if (isPicture(url)) return element("img", { src: url, alt: name, title: name, ...properties });
-  return element("span", { class: "file-name", text: name });
+export function attachmentList() {
+  return element("ul", { class: "attachments", "aria-label": "Files to send" });
 }

@@ -2,6 +2,9 @@
 
 import { announce } from "../announcer.js";
 import { showRequest } from "../dialogs/request_dialog.js";
+import { deleteUploaded, downloadFromSandbox } from "../files/files_of_server.js";
+import { shortName } from "../files/names.js";
+import { PYTHON } from "../server.js";
 import { isSettled } from "../storage/server_keeper.js";
 import { BUILTIN_NAMES, runBuiltin } from "../tools/builtin.js";
 import { streamAnswer } from "./answer.js";
@@ -53,12 +56,12 @@ export class Chat {
     if (conversation === this.#conversation) this.begin();
   }
 
-  /** Returns false where nothing was sent, and what was written is to stay. */
-  send(content, images) {
-    if (!this.#maySend()) return false;
+  /** `attached` has pictures and files. Returns false where nothing was sent, and what was written is to stay. */
+  send(content, attached) {
+    if (!this.#maySend() || !this.#canUse(attached.files)) return false;
     const conversation = this.#conversation;
-    conversation.title ||= titleOf(content || "A picture");
-    conversation.add(this.#parentOfNext(conversation), message("user", { content, images }));
+    conversation.title ||= titleOf(content || attached.files[0]?.name || "A picture");
+    conversation.add(this.#parentOfNext(conversation), message("user", { content, ...attached }));
     this.#answer(conversation);
     return true;
   }
@@ -83,13 +86,13 @@ export class Chat {
   // What a person can do with one message.
 
   /** Returns false where nothing was done, and what was written is to stay. */
-  edit(node, content, images) {
+  edit(node, content, attached) {
     if (!this.#maySend()) return false;
     const conversation = this.#conversation;
     const { role, toolCallId } = node.message;
-    if (role === "user" && content.trim() === "" && images.length === 0) return false;
+    if (role === "user" && content.trim() === "" && attached.images.length + attached.files.length === 0) return false;
     const rest = role === "tool" ? this.#resultsBehind(node) : [];
-    conversation.add(node.parent, message(role, { content, images, toolCallId }));
+    conversation.add(node.parent, message(role, { content, ...attached, toolCallId }));
     for (const said of rest) conversation.add(conversation.activeLeaf, message("tool", { toolCallId: said.toolCallId, content: said.content }));
     if (role === "assistant") {
       this.#draw();
@@ -135,6 +138,23 @@ export class Chat {
     this.#answer(conversation);
   }
 
+  /** Deletes a file from the server; the model reads it no more. */
+  async deleteFile(file) {
+    const conversation = this.#conversation;
+    if (!(await deleteUploaded(this.api, file).catch((error) => this.view.notice(error.message)))) return;
+    conversation.forget(file);
+    this.thread.drawFiles();
+    if (conversation.running === null) this.#save(conversation);
+  }
+
+  /** Gets a file out of a sandbox. */
+  download = (file) => downloadFromSandbox(this.api, file).catch((error) => this.view.notice(error.message));
+
+  /** Returns what tools of the server did until a message. */
+  hostedUntil({ id }) {
+    return this.#conversation.path(id).flatMap((node) => node.message.hosted);
+  }
+
   showRequest(node) {
     if (this.settings.faults.length > 0) return this.#noticeFaults();
     showRequest(this.#body(this.#conversation.path(node.parent)));
@@ -166,6 +186,18 @@ export class Chat {
     }
     if (faults.length > 0) this.#noticeFaults("Nothing was sent. ");
     return faults.length === 0;
+  }
+
+  /** Turns on the tool that files need. Returns false where files are for a search, and none is chosen. */
+  #canUse(files) {
+    const { settings } = this;
+    const forSearch = files.find(({ use }) => use === "search");
+    if (forSearch !== undefined && settings.values.collection === "") {
+      this.view.notice(`Nothing was sent: ${shortName(forSearch.name)} is only for searches. Make a collection of it in the settings, in “Search my files”.`);
+      return false;
+    }
+    if (files.some(({ use }) => use === "python") && !settings.values.hostedTools.includes(PYTHON)) this.view.turnOn(PYTHON);
+    return true;
   }
 
   #noticeFaults(before = "") {

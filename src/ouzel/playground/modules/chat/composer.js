@@ -2,33 +2,34 @@
 
 import { byId, isComposing } from "../dom.js";
 import { Attachments } from "./attachments.js";
-import { FILE_TYPES, readImages } from "./images.js";
+
+const DROP_MS = 200; // how long after its last event nothing is dragged over the page any more
 
 export class Composer {
-  #reading = null; // until all pictures that were chosen have been read
+  #reading = null; // until it is known of all files that were chosen what they are
+  #dropTimer = null;
 
-  /** `onSend` gets the text and the pictures, and returns whether they were taken; `notice` shows a line. */
-  constructor({ onSend, onStop, notice }) {
-    Object.assign(this, { onSend, onStop, notice });
+  /**
+   * `onSend` gets the text and the pictures and files, and returns whether they were taken; `notice` shows a line, and
+   * `attaching` makes attachments of files.
+   */
+  constructor({ onSend, onStop, notice, attaching }) {
+    Object.assign(this, { onSend, onStop, notice, attaching });
     this.form = byId("composer");
     this.area = byId("prompt");
-    this.attachments = new Attachments(byId("pictures"), () => this.focus());
-    this.picker = byId("picture-file");
-    this.picker.accept = FILE_TYPES.join(",");
-    this.seesImages = false;
+    this.attachments = new Attachments(byId("attachments"), () => this.focus());
+    this.picker = byId("file-picker");
     this.isBusy = false;
     this.#listen();
   }
 
-  /** Says whether an answer is being made, and whether the model reads pictures. */
-  setState({ isBusy, seesImages }) {
+  /** Says whether an answer is being made. */
+  setState({ isBusy }) {
     this.isBusy = isBusy;
-    this.seesImages = seesImages;
     const isOnButton = [byId("send"), byId("stop")].includes(document.activeElement);
     byId("send").hidden = isBusy;
     byId("stop").hidden = !isBusy;
     if (isOnButton && document.activeElement.hidden) this.focus();
-    byId("add-picture").hidden = !seesImages;
   }
 
   focus() {
@@ -44,10 +45,12 @@ export class Composer {
     this.area.addEventListener("input", () => this.#fit());
     this.area.addEventListener("paste", (event) => !isRichText(event.clipboardData) && this.#takeFiles(event, event.clipboardData.files));
     this.picker.addEventListener("change", () => this.#take(this.picker.files));
-    byId("add-picture").addEventListener("click", () => this.picker.click());
+    byId("attach").addEventListener("click", () => this.picker.click());
     byId("stop").addEventListener("click", () => this.onStop());
-    document.addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
+    document.addEventListener("dragover", (event) => this.#dragOver(event));
     document.addEventListener("drop", (event) => this.#takeFiles(event, event.dataTransfer.files));
+    // Files that were never sent belong to no conversation that could be deleted.
+    addEventListener("pagehide", ({ persisted }) => !persisted && this.attachments.items.forEach((item) => item.discard()));
   }
 
   #press(event) {
@@ -59,12 +62,24 @@ export class Composer {
 
   async #send() {
     await this.#reading;
+    await this.attachments.settle();
     const text = this.area.value.trim();
-    if (this.isBusy || (text === "" && this.attachments.images.length === 0)) return;
-    if (!this.onSend(text, this.attachments.images)) return;
+    const { items } = this.attachments;
+    if (this.isBusy || (text === "" && items.length === 0)) return;
+    const hasFailed = () => items.some(({ isFailed }) => isFailed);
+    if (hasFailed()) return this.notice("Nothing was sent: a file is not there. Try it again, or remove it.", hasFailed);
+    if (!this.onSend(text, this.attachments.sent)) return;
     this.area.value = "";
-    this.attachments.images = [];
+    this.attachments.take();
     this.#fit();
+  }
+
+  #dragOver(event) {
+    if (!event.dataTransfer.types.includes("Files")) return;
+    event.preventDefault();
+    this.form.classList.add("dropping");
+    clearTimeout(this.#dropTimer);
+    this.#dropTimer = setTimeout(() => this.form.classList.remove("dropping"), DROP_MS);
   }
 
   #takeFiles(event, files) {
@@ -79,11 +94,10 @@ export class Composer {
   }
 
   async #add(files) {
-    if (!this.seesImages) return this.notice("This model reads text only: it takes no pictures.", () => !this.seesImages);
-    const { images, refused } = await readImages(files);
-    if (refused.length > 0) this.notice(`Not a picture or PDF that can be sent: ${refused.join(", ")}`, () => false);
-    this.attachments.images = [...this.attachments.images, ...images];
     this.picker.value = "";
+    const { attached, refused } = await this.attaching.attach(files);
+    if (refused.length > 0) this.notice(this.attaching.explain(refused), () => false);
+    this.attachments.add(attached);
   }
 
   /** The field grows with what is written, up to its CSS limit. */

@@ -1,7 +1,8 @@
 // A conversation is a tree of messages: whoever edits or regenerates one begins a branch beside what was there.
 
 /**
- * A message. `content` is text; `images` are data URLs with names; `toolCalls` have `id`, `name` and `arguments` (JSON
+ * A message. `content` is text; `images` are data URLs with names; `files` have an `id` of the server, `name`, `size` and
+ * `use` (kinds.js), and may be `isDeleted`; `toolCalls` have `id`, `name` and `arguments` (JSON
  * text); a tool's message has the `toolCallId` that it answers. `hosted` are items of tools that the server ran,
  * `citations` the sources that an answer names, and `approvals` decisions of a person about calls. What is known of how an answer came to be, its
  * `figures`, `tokens` (log probabilities) and `error`, is for those who look at it and no part of later requests.
@@ -12,6 +13,7 @@ export function message(role, properties = {}) {
     content: "",
     reasoning: "",
     images: [],
+    files: [],
     toolCalls: [],
     toolCallId: null,
     hosted: [],
@@ -87,6 +89,17 @@ export class Conversation {
   remove(node) {
     this.nodes = this.nodes.filter((each) => each !== node);
     this.activeLeaf = node.parent;
+  }
+
+  /** Notes that a file was deleted. */
+  forget({ id }) {
+    const files = this.nodes.flatMap((node) => node.message.files);
+    for (const file of files.filter((each) => each.id === id)) file.isDeleted = true;
+  }
+
+  /** Returns the files of these nodes, each with the place of its node. */
+  filesOf(ids) {
+    return ids.flatMap((id, place) => this.node(id).message.files.map((file) => ({ ...file, place })));
   }
 
   /** Returns all texts of the conversation, for a search. */

@@ -40,7 +40,8 @@ function countText(tools) {
   return tools.length === 1 ? "1 tool" : `${tools.length} tools`;
 }
 
-function outputText({ output, outputs }) {
+function outputText({ output, outputs, results }) {
+  if (results?.length > 0) return results.map(({ filename, score, text }) => `${filename} (${score.toFixed(2)})\n${text.trim()}`).join("\n\n");
   if (typeof output === "string") return output;
   if (output !== undefined && output !== null) return JSON.stringify(output, null, 2);
   return (outputs ?? []).map(({ logs }) => logs ?? "").join("\n");

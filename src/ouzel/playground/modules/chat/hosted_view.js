@@ -1,14 +1,18 @@
 // The tools that the server ran for an answer: a card for each call, which asks where a person must allow it.
 
 import { button, element } from "../dom.js";
+import { endingOf, shortName } from "../files/names.js";
 import { hostedParts } from "./hosted_texts.js";
 
 export class HostedView {
   #decisions = new Map(); // whether a person allows a call, by the id of its request
 
-  /** `onApprovals` is called with a decision about each call that waits, once there are all. */
-  constructor(onApprovals) {
-    this.onApprovals = onApprovals;
+  /**
+   * `onApprovals` is called with a decision about each call that waits, once there are all, and `onDownload` with a file
+   * in a sandbox that a person wants.
+   */
+  constructor(onApprovals, onDownload) {
+    Object.assign(this, { onApprovals, onDownload });
     this.element = element("div", { class: "tool-calls hosted" });
   }
 
@@ -39,8 +43,21 @@ export class HostedView {
       text,
       answer ? folded(label, answer, item.id) : null,
       ...picturesOf(item),
+      this.#newFiles(item),
       isRequest && isOpen ? this.#question(item) : null,
     );
+  }
+
+  /** Returns a list of the files that code has made; null without any. */
+  #newFiles({ sources }) {
+    const files = (sources ?? []).filter(({ container_id: containerId, file_id: fileId }) => containerId && fileId);
+    if (files.length === 0) return null;
+    const items = files.map(({ title, container_id: containerId, file_id: fileId }) => {
+      const get = button(`Download ${shortName(title)}`, () => this.onDownload({ containerId, fileId, name: title }), { icon: "⤓" });
+      const sign = element("span", { class: "file-sign", "aria-hidden": "true", text: endingOf(title) || "FILE" });
+      return element("li", { class: "file" }, sign, element("bdi", { class: "file-name", title: title.slice(0, 300), text: shortName(title) }), get);
+    });
+    return element("ul", { class: "attachments new-files", "aria-label": "New files" }, ...items);
   }
 
   #question({ id }) {

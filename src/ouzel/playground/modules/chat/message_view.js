@@ -1,11 +1,13 @@
 // One message of the thread. What a model or a person wrote becomes text nodes, never HTML.
 
 import { button, copyFrom, element, fill, isComposing } from "../dom.js";
+import { attachmentView, sentFileView } from "../files/chip.js";
 import { MarkdownView } from "../markdown/view.js";
 import { checkAgainst } from "../schema_check.js";
-import { Attachments, attachmentView } from "./attachments.js";
-import { citationsView } from "./citations_view.js";
+import { attachmentList, Attachments } from "./attachments.js";
+import { CitationsView } from "./citations_view.js";
 import { figuresText } from "./figures_text.js";
+import { footnotesOf, textWithSources } from "./footnotes.js";
 import { decisionText } from "./hosted_texts.js";
 import { HostedView } from "./hosted_view.js";
 import { tokenView } from "./token_view.js";
@@ -22,6 +24,8 @@ export class MessageView {
   #thought = null;
   #calls = null;
   #hosted = null;
+  #citations = null;
+  #numCited = 0; // citations that have footnotes
   #place = null;
   #settledAs = ""; // what of the place can be seen
 
@@ -54,7 +58,8 @@ export class MessageView {
     const { message } = this.node;
     if (message.toolCalls.length > 0) this.#drawCalls(place.isLast && message.error === null);
     this.#drawHosted(place.isLast && message.error === null && message.finishReason !== "stopped");
-    fill(this.#notes, citationsView(message.citations), schemaNote(message), this.#errorNote(), finishNote(message));
+    this.#cite();
+    fill(this.#notes, this.#citations?.list(), schemaNote(message), this.#errorNote(), finishNote(message));
     fill(this.#footer, this.#branches(), ...this.#buttons(), figuresNote(message));
   }
 
@@ -67,14 +72,35 @@ export class MessageView {
   #drawContent() {
     const { message } = this.node;
     const images = message.images.map((image) => attachmentView(image, { class: "picture" }));
-    fill(this.#content, images.length > 0 ? element("div", { class: "pictures" }, ...images) : null);
+    const files = message.files.map((file) => sentFileView(file, () => this.actions.deleteFile(file)));
+    fill(
+      this.#content,
+      images.length > 0 ? element("div", { class: "pictures" }, ...images) : null,
+      files.length > 0 ? element("ul", { class: "attachments", "aria-label": "Files" }, ...files) : null,
+    );
     if (message.role === "approval") return this.#content.append(element("div", { class: "plain", text: message.approvals.map(decisionText).join("\n") }));
     if (message.role !== "assistant") return this.#content.append(element("div", { class: "plain", text: message.content }));
     const prose = element("div", { class: "markdown" });
     this.#content.append(prose);
-    this.#markdown = new MarkdownView(prose);
+    this.#citations = new CitationsView(prose, this.actions.download);
+    this.#numCited = 0;
+    this.#markdown = new MarkdownView(prose, () => this.#cite());
     this.#markdown.append(message.content);
     if (message.reasoning) this.#think(message.reasoning);
+  }
+
+  /** Makes footnotes of the sources that the text cites so far. */
+  #cite() {
+    const { citations } = this.node.message;
+    if (citations.length === 0) return;
+    if (this.#numCited !== citations.length) this.#citations.footnotes = footnotesOf(citations, this.actions.hostedUntil(this.node));
+    this.#numCited = citations.length;
+    this.#citations.link();
+  }
+
+  /** Draws the message again after a change of its files. */
+  drawFiles() {
+    if (this.#content.querySelector(".editor") === null) this.#drawAgain();
   }
 
   #think(text) {
@@ -100,7 +126,7 @@ export class MessageView {
     const { hosted } = this.node.message;
     if (hosted.length === 0) return;
     if (this.#hosted === null) {
-      this.#hosted = new HostedView((approvals) => this.actions.takeApprovals(this.node, approvals));
+      this.#hosted = new HostedView((approvals) => this.actions.takeApprovals(this.node, approvals), this.actions.download);
       this.#content.prepend(this.#hosted.element);
     }
     this.#hosted.draw(hosted, isOpen);
@@ -121,7 +147,7 @@ export class MessageView {
   #buttons() {
     const { role, content, tokens, finishReason, toolCalls, hosted } = this.node.message;
     const { isLast } = this.#place;
-    const copy = button("Copy", (event) => copyFrom(event.currentTarget, content));
+    const copy = button("Copy", (event) => copyFrom(event.currentTarget, textWithSources(this.node.message)));
     const edit = button("Edit", () => this.#edit());
     if (role === "user" || role === "tool") return [copy, edit];
     if (role === "approval") return [];
@@ -153,14 +179,14 @@ export class MessageView {
     const { message } = this.node;
     const area = element("textarea", { class: "editor", rows: Math.min(12, message.content.split("\n").length + 1), "aria-label": "The message" });
     area.value = message.content;
-    const attachments = new Attachments(element("ul", { class: "attachments", "aria-label": "Pictures to send" }), () => area.focus());
-    attachments.images = message.images;
+    const attachments = new Attachments(attachmentList(), () => area.focus());
+    attachments.addSent(message);
     const close = () => this.#drawAgain();
     const leave = () => {
       close();
       this.focus("Edit");
     };
-    const send = () => this.actions.edit(this.node, area.value, attachments.images) && close();
+    const send = () => this.actions.edit(this.node, area.value, attachments.sent) && close();
     const label = message.role === "assistant" ? "Keep as another branch" : "Send as another branch";
     area.addEventListener("keydown", (event) => {
       if (isComposing(event)) return;

@@ -1,7 +1,12 @@
 // A chat becomes the body of a request. Settings that are empty are not sent: the model's own defaults hold then.
 
-import { itemsOf } from "../storage/items.js";
-import { isPicture } from "./images.js";
+import { isPicture } from "../files/kinds.js";
+import { PYTHON } from "../server.js";
+import { isRead, itemsOf } from "../storage/items.js";
+
+const WORK_DIRECTORY = "/mnt/data"; // of code in the sandbox
+const MAX_CONTAINER_FILES = 50; // the API's
+const RESULTS = { code_interpreter: "code_interpreter_call.outputs", file_search: "file_search_call.results" };
 
 /** Returns the body for POST /v1/chat/completions. `continued` is an answer that the model is to go on with. */
 export function chatBody({ model, system, messages, settings, tools, continued = false }) {
@@ -17,19 +22,38 @@ export function chatBody({ model, system, messages, settings, tools, continued =
 /** Returns the body for POST /v1/responses, where the server runs the tools of the entries `hosted`. */
 export function responseBody({ model, system, messages, settings, tools, hosted }) {
   const { max_tokens: maxTokens, ...parameters } = settings.parameters;
-  const body = { model, input: messages.flatMap(itemsOf), ...parameters };
+  const runsPython = hosted.some(({ type }) => type === PYTHON);
+  const said = runsPython ? messages.map(withNote) : messages;
+  const body = { model, input: said.flatMap(itemsOf), ...parameters };
   if (system) body.instructions = system;
   if (maxTokens !== undefined) body.max_output_tokens = maxTokens;
-  body.tools = [...tools.map(({ function: called }) => ({ type: "function", ...called })), ...hosted];
+  body.tools = [...tools.map(({ function: called }) => ({ type: "function", ...called })), ...hosted.map((entry) => withFiles(entry, messages))];
   if (settings.schema !== null) body.text = { format: { type: "json_schema", ...responseFormat(settings.schema).json_schema } };
-  const include = [];
-  if (hosted.some(({ type }) => type === "code_interpreter")) include.push("code_interpreter_call.outputs");
+  const include = hosted.map(({ type }) => RESULTS[type]).filter(Boolean);
   if (settings.topLogprobs !== null) {
     include.push("message.output_text.logprobs");
     body.top_logprobs = settings.topLogprobs;
   }
   if (include.length > 0) body.include = include;
   return { ...body, store: false, stream: true };
+}
+
+/** Gives the sandbox the files that are for it. */
+function withFiles(entry, messages) {
+  const ids = messages.flatMap(({ files }) => files.filter(isForPython)).map(({ id }) => id);
+  if (entry.type !== PYTHON || ids.length === 0) return entry;
+  return { ...entry, container: { ...entry.container, file_ids: ids.slice(-MAX_CONTAINER_FILES) } };
+}
+
+/** Tells the model where code finds the files of a message. */
+function withNote(said) {
+  const paths = said.files.filter(isForPython).map(({ name }) => `${WORK_DIRECTORY}/${name}`);
+  if (paths.length === 0) return said;
+  return { ...said, content: [`Files for Python: ${paths.join(", ")}`, said.content].filter(Boolean).join("\n\n") };
+}
+
+function isForPython({ use, isDeleted }) {
+  return use === "python" && !isDeleted;
 }
 
 function responseFormat(schema) {
@@ -45,12 +69,13 @@ export function wireMessage(said) {
   return wire;
 }
 
-function userContent({ content, images }) {
-  if (images.length === 0) return content;
+function userContent({ content, images, files }) {
   const parts = images.map(({ name, url }) => {
     if (isPicture(url)) return { type: "image_url", image_url: { url } };
     return { type: "file", file: { filename: name, file_data: url } };
   });
+  parts.push(...files.filter(isRead).map(({ id, name }) => ({ type: "file", file: { file_id: id, filename: name } })));
+  if (parts.length === 0) return content;
   return content ? [...parts, { type: "text", text: content }] : parts;
 }
 

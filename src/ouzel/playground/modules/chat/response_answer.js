@@ -2,6 +2,8 @@
 
 const TEXT = ["response.output_text.delta", "response.refusal.delta"];
 const HOSTED = ["mcp_list_tools", "mcp_call", "mcp_approval_request", "web_search_call", "file_search_call", "code_interpreter_call", "shell_call", "shell_call_output"];
+const MARKER = /^【\d{1,6}】/; // by which the text names a source
+const MAX_MARKER = 8; // characters
 const UNKNOWN_EFFECT = "The call was stopped. It is unknown whether it had an effect.";
 
 /** Tells whether an item belongs to a tool that the server runs. */
@@ -12,6 +14,8 @@ export function isHosted(item) {
 /** Takes the events of one response into a message. `clock` measures the times of tokens. */
 export class ResponseReader {
   #isMessageOpen = false;
+  #textStart = 0; // of the open message, in the text of all of them
+  #numEarlier = 0; // citations of the messages before it
 
   constructor(into, clock, onDelta) {
     Object.assign(this, { into, clock, onDelta });
@@ -22,12 +26,13 @@ export class ResponseReader {
     let [content, reasoning] = ["", ""];
     if (TEXT.includes(event.type)) {
       const isSecond = !this.#isMessageOpen && into.content !== ""; // two messages are two paragraphs
-      this.#isMessageOpen = true;
+      if (!this.#isMessageOpen) this.#openMessage(isSecond ? 2 : 0);
       content = (isSecond ? "\n\n" : "") + event.delta;
       if (event.logprobs?.length > 0) (into.tokens ??= []).push(...event.logprobs.map(toToken));
     } else if (event.type === "response.reasoning_text.delta") reasoning = event.delta;
     else if (event.type === "response.output_item.added" && isHosted(event.item)) into.hosted.push(event.item);
     else if (event.type === "response.mcp_call_arguments.done") this.#change(event.item_id, { arguments: event.arguments });
+    else if (event.type === "response.output_text.annotation.added") this.#cite(event.annotation);
     else if (event.type === "response.output_item.done") this.#endItem(event.item);
     else if (["response.completed", "response.incomplete"].includes(event.type)) this.#end(event.response);
     else if (event.type === "response.failed") throw new Error(event.response.error?.message ?? "The response failed.");
@@ -37,6 +42,18 @@ export class ResponseReader {
     into.content += content;
     into.reasoning += reasoning;
     this.onDelta(into, { content, reasoning });
+  }
+
+  #openMessage(numBlank) {
+    const { content, citations } = this.into;
+    this.#isMessageOpen = true;
+    this.#textStart = content.length + numBlank;
+    this.#numEarlier = citations.length;
+  }
+
+  #cite(annotation) {
+    const text = this.into.content.slice(this.#textStart);
+    this.into.citations.push(...citationsOf({ content: [{ text, annotations: [annotation] }] }));
   }
 
   #change(id, changes) {
@@ -54,7 +71,8 @@ export class ResponseReader {
       into.toolCalls.push({ id: item.call_id, name: item.name, arguments: item.arguments });
       this.clock.tick();
     } else if (item.type === "message") {
-      into.citations.push(...citationsOf(item));
+      if (!this.#isMessageOpen) this.#openMessage(0);
+      into.citations.splice(this.#numEarlier, Infinity, ...citationsOf(item)); // of which each was told before, too
       this.#isMessageOpen = false;
     }
   }
@@ -100,9 +118,9 @@ export function citationsOf({ content }) {
   return parts.flatMap(({ text = "", annotations = [] }) => {
     const characters = [...text]; // the API counts characters, and JavaScript counts halves of some
     return annotations.map((annotation) => {
-      const { start_index: from, end_index: to } = annotation;
-      const marker = to === undefined ? "" : characters.slice(from, to).join("");
-      return { ...annotation, marker };
+      const { start_index: from, end_index: to, index } = annotation;
+      const marked = to === undefined ? characters.slice(index ?? Infinity, (index ?? 0) + MAX_MARKER) : characters.slice(from, to);
+      return { ...annotation, marker: MARKER.exec(marked.join(""))?.[0] ?? "" };
     });
   });
 }

@@ -3,6 +3,7 @@
 
 import { arrange, byId, element } from "../dom.js";
 import { MessageView, labelOf } from "./message_view.js";
+import { closeSourceCard } from "./source_card.js";
 
 const NEAR_PX = 60;
 
@@ -25,6 +26,7 @@ export class Thread {
   show(conversation) {
     if (conversation !== this.#conversation) {
       this.#views.clear();
+      closeSourceCard();
       this.#staysAtEnd = true;
     }
     this.#conversation = conversation;
@@ -50,6 +52,11 @@ export class Thread {
   append(node, delta) {
     this.#views.get(node.id)?.append(delta);
     this.followEnd();
+  }
+
+  /** Draws messages again after a change of their files. */
+  drawFiles() {
+    for (const view of this.#views.values()) if (view.node.message.files.length > 0) view.drawFiles();
   }
 
   followEnd() {

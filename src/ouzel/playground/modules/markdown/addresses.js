@@ -8,3 +8,9 @@ export function safeAddress(text) {
   const url = new URL(text);
   return SCHEMES.has(url.protocol) ? url.href : null;
 }
+
+/** Returns the whole address of a page; null where it is another kind of address. */
+export function pageAddress(text) {
+  const address = safeAddress(text);
+  return address?.startsWith("http") ? address : null;
+}

@@ -14,11 +14,13 @@ import { characterOf, ENTITY } from "./entities.js";
 import { isPunctuation, Marks } from "./marks.js";
 
 const REACH = 2000;
-const PLAIN = /[^\\`*_~[\]!<&$:\n]+/y;
+const PLAIN = /[^\\`*_~[\]!<&$:\n【]+/y;
 const BACKTICKS = /`+/y;
 const ANGLE_ADDRESS = /<([a-zA-Z][a-zA-Z\d+.-]{1,31}:[^\s<>]*)>/y;
 const ANGLE_MAIL = /<([\w.!#$%&'*+/=?^`{|}~-]{1,64}@[a-zA-Z\d-]+(?:\.[a-zA-Z\d-]+)*)>/y;
 const UNFINISHED_ANGLE = /<[^\s<>]*$/y;
+const MARKER = /【\d{1,6}】/y; // of a source that the text cites
+const UNFINISHED_MARKER = /【\d{0,6}$/y;
 const BARE_ADDRESS = /https?:\/\/[^\s<>"`*$\\[\]\u3000-\u303f\uff00-\uffef]+/iy;
 const IDEOGRAPHS = 0x2e80; // from here on characters are words by themselves
 
@@ -90,6 +92,7 @@ class InlineParser {
     else if (character === "$") this.#dollar();
     else if (character === ":") this.#colon();
     else if (character === "\n") this.#lineEnd();
+    else if (character === "【") this.#marker();
     else this.#plain(1);
   }
 
@@ -262,6 +265,13 @@ class InlineParser {
     plain.end = start;
     this.#at = start;
     this.#push({ element: "address", href, text }, text.length);
+  }
+
+  #marker() {
+    const match = this.#match(MARKER);
+    if (match !== null) return this.#push({ element: "marker", text: match[0] }, match[0].length);
+    if (this.#match(UNFINISHED_MARKER) !== null) this.#wait(this.#at);
+    this.#plain(1);
   }
 
   #lineEnd() {

@@ -14,7 +14,9 @@ export class MarkdownView {
   #frame = null;
   #isFinished = false;
 
-  constructor(container) {
+  /** `onDraw` is called whenever elements of the text have changed. */
+  constructor(container, onDraw = () => {}) {
+    this.onDraw = onDraw;
     container.classList.add("markdown");
     this.#view = new ChildrenView(container);
   }
@@ -40,6 +42,7 @@ export class MarkdownView {
     const fork = this.#parser.fork();
     if (!isBehind) fork.takeBeginning(withoutReturn(this.#waiting));
     this.#view.update(fork.document);
+    this.onDraw();
     if (isBehind) this.#frame = requestAnimationFrame(() => this.draw());
   }
 
@@ -52,6 +55,7 @@ export class MarkdownView {
     if (this.#waiting !== "") this.#parser.take(withoutReturn(this.#waiting));
     this.#waiting = "";
     this.#view.update(this.#parser.document);
+    this.onDraw();
   }
 
   /** Tells whether whole lines are left at that time. */

@@ -2,6 +2,7 @@
 
 import { button, element, field, fill } from "../dom.js";
 import { BUILTIN_NAMES } from "../tools/builtin.js";
+import { CollectionsField } from "./collections_field.js";
 import { NUMBERS } from "./settings.js";
 
 const MAX_SLIDER = 10; // a wider range is no slider
@@ -9,12 +10,10 @@ const SCHEMA_EXAMPLE = '{"type": "object", "properties": {"name": {"type": "stri
 const TOOLS_EXAMPLE = '[{"name": "get_weather", "description": "…", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]';
 
 export class SettingsPanel {
-  /** `onChange` is called when something has been set. */
-  constructor(container, settings, api, onChange) {
-    this.container = container;
-    this.settings = settings;
-    this.api = api;
-    this.onChange = onChange;
+  /** `onChange` is called when something has been set; `attachedFiles` returns the files of this chat that can be searched. */
+  constructor(container, settings, api, { onChange, attachedFiles }) {
+    Object.assign(this, { container, settings, api, onChange });
+    this.collections = new CollectionsField({ api, settings, attachedFiles, onChange });
   }
 
   /** Draws the panel for the chosen model, whose defaults are asked for. */
@@ -128,9 +127,13 @@ export class SettingsPanel {
   /** Returns a section with the tools that the server runs; none without such tools. */
   #hosted() {
     const { server, values } = this.settings;
-    if (server.hostedTools.length === 0) return [];
     const boxes = server.hostedTools.map(({ name, entry }) => this.#choice("hostedTools", `hosted-${name}`, name, `Offer ${labelOf(entry)}`));
-    return [section("Tools of the server", values.hostedTools.length > 0, ...boxes, this.#check("asksForApproval", "Ask before each call of an MCP server"))];
+    const hasMcp = server.hostedTools.some(({ entry }) => entry.type === "mcp");
+    const approval = hasMcp ? this.#check("asksForApproval", "Ask before each call of an MCP server") : null;
+    const search = server.searchesFiles ? this.collections.draw() : null;
+    const parts = [...boxes, approval, search].filter((part) => part !== null);
+    if (parts.length === 0) return [];
+    return [section("Tools of the server", values.hostedTools.length > 0 || values.collection !== "", ...parts)];
   }
 
   #tools() {

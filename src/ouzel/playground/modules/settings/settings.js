@@ -20,6 +20,7 @@ const UNSET = {
   runsBuiltinTools: true,
   hostedTools: [], // names of tools that the server runs
   asksForApproval: true,
+  collection: "", // the id of the vector store that is searched
   tools: "",
   isOnServer: true,
 };
@@ -105,11 +106,19 @@ export class Settings {
     return [...builtinDefinitions(this.values.builtinTools), ...own.map(toDefinition)];
   }
 
+  /** Chooses one more of the tools that the server runs. */
+  turnOn(name) {
+    this.set("hostedTools", [...this.values.hostedTools, name]);
+  }
+
   /** Returns the entries, as requests have them, of the chosen tools that the server runs. */
   get hostedEntries() {
+    const { collection } = this.values;
+    const search = this.server.searchesFiles && collection !== "" ? [{ type: "file_search", vector_store_ids: [collection] }] : [];
     const approval = this.values.asksForApproval ? "always" : "never";
     const chosen = this.server.hostedTools.filter(({ name }) => this.values.hostedTools.includes(name));
-    return chosen.map(({ entry }) => (entry.type === "mcp" ? { ...entry, require_approval: approval } : entry));
+    const entries = chosen.map(({ entry }) => (entry.type === "mcp" ? { ...entry, require_approval: approval } : entry));
+    return [...entries, ...search];
   }
 
   get topLogprobs() {

@@ -1,5 +1,6 @@
 // A conversation as a file: all of it in JSON, or the branch that is shown in Markdown.
 
+import { textWithSources } from "../chat/footnotes.js";
 import { decisionText, hostedParts } from "../chat/hosted_texts.js";
 import { wireMessage } from "../chat/request.js";
 
@@ -23,13 +24,15 @@ export function fileName(title, ending) {
   return `${name.replace(/^-+|-+$/g, "") || "conversation"}.${ending}`;
 }
 
-function markdownOf({ role, content, reasoning, images, toolCalls, hosted, approvals }) {
+function markdownOf(said) {
+  const { role, content, reasoning, images, files, toolCalls, hosted, approvals } = said;
   const parts = [`## ${ROLES[role] ?? role}`];
   if (reasoning) parts.push(reasoning.replace(/^/gm, "> "));
   if (images.length > 0) parts.push(images.map(({ name }) => `(picture: ${name})`).join("\n"));
+  if (files.length > 0) parts.push(files.map(({ name }) => `(file: ${name})`).join("\n"));
   parts.push(...hosted.map(hostedMarkdown).filter(Boolean));
   parts.push(...approvals.map(decisionText));
-  if (content) parts.push(content);
+  if (content) parts.push(textWithSources(said));
   parts.push(...toolCalls.map((call) => `Calls \`${call.name}\`:\n\n\`\`\`json\n${call.arguments}\n\`\`\``));
   return parts.join("\n\n");
 }

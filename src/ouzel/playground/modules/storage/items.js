@@ -3,8 +3,8 @@
 // the one before, "<" with the number of the message that it follows (0: none).
 
 import { message } from "../chat/conversation.js";
-import { isPicture } from "../chat/images.js";
 import { citationsOf, isHosted } from "../chat/response_answer.js";
+import { isPicture } from "../files/kinds.js";
 
 const KEY_PREFIX = "tree";
 const MAX_VALUE_LENGTH = 512; // the API's, of a value of metadata
@@ -22,9 +22,15 @@ export function itemsOf(said) {
   return [...items, ...said.toolCalls.map(callItem)];
 }
 
-function userParts({ content, images }) {
+function userParts({ content, images, files }) {
   const parts = images.map(({ name, url }) => (isPicture(url) ? { type: "input_image", image_url: url } : { type: "input_file", filename: name, file_data: url }));
+  parts.push(...files.filter(isRead).map(({ id, name }) => ({ type: "input_file", file_id: id, filename: name })));
   return content || parts.length === 0 ? [...parts, { type: "input_text", text: content }] : parts;
+}
+
+/** Tells whether the model reads a file, rather than code or a search. */
+export function isRead({ use, isDeleted }) {
+  return use === "model" && !isDeleted;
 }
 
 function reasoningItem(text) {
@@ -67,6 +73,7 @@ function takeItem(said, item) {
     said.citations.push(...citationsOf(item));
     said.content += textOf(item.content);
     said.images.push(...imagesOf(item.content));
+    said.files.push(...filesOf(item.content));
   }
 }
 
@@ -79,6 +86,12 @@ function imagesOf(content) {
   if (typeof content === "string") return [];
   const parts = content.filter((part) => (part.type === "input_image" ? part.image_url : part.file_data));
   return parts.map((part, index) => ({ name: part.filename ?? `image ${index + 1}`, url: part.image_url ?? part.file_data }));
+}
+
+function filesOf(content) {
+  if (typeof content === "string") return [];
+  const parts = content.filter((part) => part.type === "input_file" && part.file_id);
+  return parts.map(({ file_id: id, filename }) => ({ id, name: filename ?? id, size: null, use: "model" }));
 }
 
 /** `parts` are, for each message, the number of its items and the place of the message that it follows (-1: none). */

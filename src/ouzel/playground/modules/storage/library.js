@@ -2,6 +2,7 @@
 
 import { Conversation } from "../chat/conversation.js";
 import * as database from "./database.js";
+import { ignoreMissing } from "./server_keeper.js";
 
 const MAX_WORDS = 20_000; // characters of a conversation that a search looks through
 
@@ -38,6 +39,7 @@ export class Library {
     const record = await this.#newest(key);
     const conversation = record.isOnServer ? await this.keeper.load(key) : new Conversation(record.content);
     const { title, updated } = record;
+    if (record.isOnServer) putFilesBack(conversation, record.files ?? []);
     const saved = conversation.nodes.map((node) => node.id);
     return Object.assign(conversation, { title, updated, record: record.isOnServer ? { ...record, saved } : record });
   }
@@ -57,10 +59,18 @@ export class Library {
   remove(key) {
     return this.#next(async () => {
       const record = this.#records.get(key);
-      if (record.isOnServer) await this.keeper.remove(key).catch((error) => ignoreMissing(error));
+      await this.keeper.removeFiles(this.#filesOfOnly(record));
+      if (record.isOnServer) await this.keeper.remove(key).catch(ignoreMissing);
       await this.#forget(key);
       this.onChange();
     });
+  }
+
+  /** Returns the ids of the files that no other conversation has. */
+  #filesOfOnly(record) {
+    const others = [...this.#records.values()].filter((each) => each !== record).flatMap(({ files }) => files ?? []);
+    const kept = new Set(others.map(({ id }) => id));
+    return [...new Set((record.files ?? []).filter(({ isDeleted }) => !isDeleted).map(({ id }) => id))].filter((id) => !kept.has(id));
   }
 
   #next(change) {
@@ -100,7 +110,7 @@ export class Library {
 
   async #saveOnServer(conversation, record) {
     const saved = await this.keeper.save(conversation, record?.saved ?? []);
-    await this.#put(conversation, { key: conversation.id, ...summary(conversation), isOnServer: true, saved });
+    await this.#put(conversation, { key: conversation.id, ...summary(conversation, saved), isOnServer: true, saved });
   }
 
   async #saveHere(conversation, record) {
@@ -110,7 +120,7 @@ export class Library {
     conversation.id = null;
     const { title, updated, wholeNodes: nodes, running, activeLeaf } = conversation;
     const content = structuredClone({ title, updated, nodes, activeLeaf: activeLeaf === running?.id ? running.parent : activeLeaf });
-    await this.#put(conversation, { key, ...summary(conversation), isOnServer: false, content });
+    await this.#put(conversation, { key, ...summary(conversation, nodes.map(({ id }) => id)), isOnServer: false, content });
   }
 
   async #forget(key) {
@@ -135,10 +145,18 @@ export class Library {
   }
 }
 
-function summary({ title, updated, words }) {
-  return { title, updated, words: words.slice(0, MAX_WORDS) };
+/** `ids` are those of the nodes that are kept. */
+function summary(conversation, ids) {
+  const { title, updated, words } = conversation;
+  return { title, updated, words: words.slice(0, MAX_WORDS), files: conversation.filesOf(ids) };
 }
 
-function ignoreMissing(error) {
-  if (error.status !== 404) throw error;
+/** Gives messages from the server what it does not keep of their files: their sizes, and files that are not for the model. */
+function putFilesBack(conversation, files) {
+  for (const { place, ...file } of files) {
+    const own = conversation.nodes[place]?.message.files ?? [];
+    const known = own.find(({ id }) => id === file.id);
+    if (known === undefined) own.push(file);
+    else Object.assign(known, file);
+  }
 }

@@ -1,6 +1,7 @@
 // Conversations on the server, through /v1/conversations: their items are only ever added to.
 
 import { Conversation } from "../chat/conversation.js";
+import { pathOfFile } from "../files/attachment.js";
 import { itemsOf, messageOf, treeMetadata, treeParts } from "./items.js";
 
 const MAX_ITEMS = 20; // the API's, of one request
@@ -41,6 +42,11 @@ export class ServerKeeper {
     await this.api.delete(pathOf(id));
   }
 
+  /** Deletes uploaded files; those that are gone already are no error. */
+  async removeFiles(ids) {
+    for (const id of ids) await this.api.delete(pathOfFile(id)).catch(ignoreMissing);
+  }
+
   async #items(id) {
     const items = [];
     for (let after = ""; ; ) {
@@ -56,9 +62,13 @@ function pathOf(id) {
   return `v1/conversations/${encodeURIComponent(id)}`;
 }
 
+export function ignoreMissing(error) {
+  if (error.status !== 404) throw error;
+}
+
 /** An answer that failed before its first word is not kept. */
-export function isSettled({ role, content, reasoning, toolCalls, images, hosted }) {
-  return ["tool", "approval"].includes(role) || Boolean(content || reasoning) || toolCalls.length + images.length + hosted.length > 0;
+export function isSettled({ role, content, reasoning, toolCalls, images, files, hosted }) {
+  return ["tool", "approval"].includes(role) || Boolean(content || reasoning) || toolCalls.length + images.length + files.length + hosted.length > 0;
 }
 
 function describe(conversation, ids) {
