@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -26,7 +27,6 @@ from ouzel.model_store.verdict import judge
 from tests.backends import GOLDEN
 from tests.model_store.hub import REVISION
 from tests.model_store.test_gguf_models import small_model
-from tests.serve.forks import start_command
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,18 @@ class Caches:
         """Runs a command at a terminal with a typed answer; returns status and output."""
         leader, follower = pty.openpty()
         os.write(leader, answer.encode())
-        variables = {"HF_HUB_CACHE": str(self.hub), "OUZEL_CACHE_DIR": str(self.own)}
-        process = start_command(arguments, os.environ | variables, stdin=follower)
-        output, errors = process.communicate()
+        done = subprocess.run(
+            [sys.executable, "-m", "ouzel", *arguments],
+            env=os.environ | {"HF_HUB_CACHE": str(self.hub), "OUZEL_CACHE_DIR": str(self.own)},
+            stdin=follower,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         os.close(leader)
         os.close(follower)
-        assert "Traceback" not in errors
-        return process.returncode, output
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout
 
     def read_list(self) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(self.run("list", "--json")[1])
