@@ -24,6 +24,7 @@ _MEDIA_TYPES = {
     ".css": "text/css",
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
+    ".json": "application/json",
 }
 _STYLES = ("base", "markdown")
 _EMPTY_PAGE = (

@@ -15,7 +15,7 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
 from ouzel.api.site.index import Index
 from ouzel.api.site.page import index_page
-from ouzel.api.site.playground import PlaygroundFile
+from ouzel.api.site.playground import PlaygroundPage
 from ouzel.errors import OuzelError
 
 # clients, the path whose endpoint serves them, and the end of their base URL
@@ -26,7 +26,7 @@ _APIS = (
     ("OpenVINO Model Server", "/v1/chat/completions", "/v3"),
     ("SageMaker (LMI)", "/invocations", ""),
 )
-_HEADERS = {"vary": "accept", "cache-control": "no-cache"}
+_HEADERS = {"vary": "accept, accept-language, cookie", "cache-control": "no-cache"}
 _PAGE_HEADERS = _HEADERS | {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
     "frame-ancestors 'none'; base-uri 'none'",
@@ -46,7 +46,7 @@ class Site:
         self._operations = operations
         root_path = self._config.root_path
         self._playground = (
-            PlaygroundFile("index.html", root_path=root_path) if self._config.playground else None
+            PlaygroundPage("index.html", root_path=root_path) if self._config.playground else None
         )
 
     async def index(self, request: Request) -> Response:

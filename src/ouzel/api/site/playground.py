@@ -6,14 +6,17 @@ person types.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from html import escape
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
-from ouzel.playground import DIRECTORY, file_names
+from ouzel.api.site.language import choose_language
+from ouzel.playground import DIRECTORY, LANGUAGES, RIGHT_TO_LEFT, file_names, read_texts
 
 _PREFIX = "/playground/"
 _MEDIA_TYPES = {
@@ -21,6 +24,7 @@ _MEDIA_TYPES = {
     ".css": "text/css",
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
+    ".json": "application/json",
 }
 # The page loads nothing from elsewhere, has no inline script, and no other page may frame it.
 CONTENT_SECURITY_POLICY = "; ".join(
@@ -43,29 +47,74 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-cache",
 }
+_PAGE_HEADERS = _HEADERS | {"vary": "accept, accept-language, cookie"}
+_PLACE = re.compile(r"\{\{([\w.]+)\}\}")  # of a text in a page
 
 
 class PlaygroundFile:
-    def __init__(self, name: str, *, root_path: str) -> None:
+    """Serves one file as it is."""
+
+    def __init__(self, name: str) -> None:
         path = DIRECTORY / name
-        self._content = path.read_bytes()
-        # references in pages begin at the server's root
-        if path.suffix == ".html":
-            self._content = self._content.replace(b'="/', f'="{root_path}/'.encode())
-        self._media_type = _MEDIA_TYPES[path.suffix]
-        self._tag = f'"{hashlib.blake2b(self._content, digest_size=12).hexdigest()}"'
+        self._file = _Content(path.read_bytes(), _MEDIA_TYPES[path.suffix])
 
     async def __call__(self, request: Request) -> Response:
-        headers = _HEADERS | {"etag": self._tag}
+        return self._file.answer(request, _HEADERS)
+
+
+class PlaygroundPage:
+    """Serves one HTML file in the language of the person who asks for it."""
+
+    def __init__(self, name: str, *, root_path: str) -> None:
+        page = (DIRECTORY / name).read_text()
+        # references in pages begin at the server's root
+        page = page.replace('="/', f'="{root_path}/')
+        self._pages = {
+            language: _Content(_translate(page, language).encode(), _MEDIA_TYPES[".html"])
+            for language in LANGUAGES
+        }
+
+    async def __call__(self, request: Request) -> Response:
+        page = self._pages[choose_language(request, LANGUAGES)]
+        return page.answer(request, _PAGE_HEADERS)
+
+
+class _Content:
+    """The bytes of an answer, with a tag that tells a browser whether its copy is still right."""
+
+    def __init__(self, content: bytes, media_type: str) -> None:
+        self._content = content
+        self._media_type = media_type
+        self._tag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
+
+    def answer(self, request: Request, headers: Mapping[str, str]) -> Response:
+        tagged = {**headers, "etag": self._tag}
         if self._tag in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers=headers)
-        return Response(self._content, headers=headers, media_type=self._media_type)
+            return Response(status_code=304, headers=tagged)
+        return Response(self._content, headers=tagged, media_type=self._media_type)
+
+
+def _translate(page: str, language: str) -> str:
+    """Returns a page with the texts of `language` in the place of their keys.
+
+    Raises KeyError if the language has no text for a key.
+    """
+    texts = read_texts(language)
+    values = {
+        "language": language,
+        "direction": "rtl" if language in RIGHT_TO_LEFT else "ltr",
+        **{key: text for key, text in texts.items() if isinstance(text, str)},
+    }
+    return _PLACE.sub(lambda match: escape(values[match[1]]), page)
 
 
 def _make_endpoint(name: str) -> Callable[[Catalogue], Callable[[Request], Awaitable[Response]]]:
-    return lambda catalogue: (
-        PlaygroundFile(name, root_path=catalogue.shared.config.root_path).__call__
-    )
+    def make(catalogue: Catalogue) -> Callable[[Request], Awaitable[Response]]:
+        if name.endswith(".html"):
+            return PlaygroundPage(name, root_path=catalogue.shared.config.root_path).__call__
+        return PlaygroundFile(name).__call__
+
+    return make
 
 
 OPERATIONS = tuple(

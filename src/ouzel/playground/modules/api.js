@@ -2,11 +2,12 @@
 
 import { eventsOf } from "./event_stream.js";
 import { KeptText } from "./storage/kept_text.js";
+import { translate } from "./texts/texts.js";
 
 const keptKey = new KeptText("sessionStorage", "ouzel.apiKey");
 /** What is said of an answer whose end did not come. */
-export const BROKEN_OFF = "The answer broke off: the connection was lost.";
-const UNREACHABLE = "The server cannot be reached.";
+export const BROKEN_OFF = translate("server.brokeOff");
+const UNREACHABLE = translate("server.unreachable");
 /** The server's root, which a proxy may have put below a prefix. */
 export const ROOT = new URL("../../", import.meta.url);
 
@@ -116,5 +117,5 @@ function sentForm(path, { form, onProgress, signal }, key) {
 async function errorOf(response) {
   const body = await response.json().catch(() => null);
   const said = body?.error ?? {};
-  return new ApiError(response.status, said.message ?? `The server answered with ${response.status}.`, said.param);
+  return new ApiError(response.status, said.message ?? translate("server.status", { status: String(response.status) }), said.param);
 }

@@ -1,5 +1,7 @@
 // Nodes are built one by one. No text is ever read as HTML.
 
+import { translate } from "./texts/texts.js";
+
 /**
  * Returns an element. `properties` may have `class`, `text`, `on` (listeners by event) and `data`; all others are
  * attributes, of which those that are null, undefined or false are left out.
@@ -68,7 +70,7 @@ export function downloadBlob(name, blob) {
 /** Copies a text, and says so in the button for a moment. */
 export async function copyFrom(control, text) {
   control.dataset.label ??= control.textContent; // whoever copies twice sees it say so twice
-  control.textContent = (await isCopied(control, text)) ? "Copied" : "Not allowed";
+  control.textContent = (await isCopied(control, text)) ? translate("page.copied") : translate("page.copyNotAllowed");
   setTimeout(() => {
     control.textContent = control.dataset.label;
   }, 1500);

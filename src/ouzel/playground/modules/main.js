@@ -14,6 +14,8 @@ import { Settings } from "./settings/settings.js";
 import { Sidebar } from "./sidebar.js";
 import { Library } from "./storage/library.js";
 import { ServerKeeper } from "./storage/server_keeper.js";
+import { listenToLanguage } from "./texts/language.js";
+import { translate } from "./texts/texts.js";
 import { applyTheme, nextTheme } from "./theme.js";
 
 const NOTICE_MS = 12_000;
@@ -23,7 +25,7 @@ let noticeHolds = () => true; // tells whether the notice that is shown is still
 /** Shows a line for a while. It goes before that when the state of the page changes and `holds` returns false. */
 function notice(text, holds = () => true) {
   noticeHolds = holds;
-  fill(byId("notice"), element("span", { text }), button("Close", endNotice, { icon: "×" }));
+  fill(byId("notice"), element("span", { text }), button(translate("page.closeNotice"), endNotice, { icon: "×" }));
   clearTimeout(noticeTimer);
   noticeTimer = setTimeout(endNotice, NOTICE_MS);
 }
@@ -58,7 +60,7 @@ async function build(api, server) {
   const drawPanel = () => panel.draw().catch((error) => notice(error.message));
   function turnOn(tool) {
     settings.turnOn(tool);
-    notice("Python is on from now: the file goes into its sandbox. The settings turn it off.");
+    notice(translate("page.pythonIsOn"));
     if (isOpen("settings")) drawPanel();
   }
   const begins = () => {
@@ -85,7 +87,7 @@ function showState(chat, composer, settings) {
   byId("welcome").hidden = !isEmpty || whyNoChat !== "";
   byId("composer").hidden = whyNoChat !== "";
   byId("no-chat").textContent = whyNoChat;
-  byId("title").textContent = chat.current.title || "New conversation";
+  byId("title").textContent = chat.current.title || translate("list.newConversation");
   document.title = chat.current.title ? `${chat.current.title} · Ouzel` : "Ouzel";
   composer.setState({ isBusy: chat.isAnswering });
 }
@@ -95,12 +97,16 @@ function chooseModel(settings, onChange) {
   const select = byId("model");
   fill(select, ...models.map(({ name }) => element("option", { value: name, text: name })));
   select.value = settings.model.name;
-  byId("context").textContent = `${settings.model.contextLength.toLocaleString("en")} tokens of context`;
+  showContext(settings.model);
   select.addEventListener("change", () => {
     settings.set("model", select.value);
-    byId("context").textContent = `${settings.model.contextLength.toLocaleString("en")} tokens of context`;
+    showContext(settings.model);
     onChange();
   });
+}
+
+function showContext({ contextLength }) {
+  byId("context").textContent = translate("page.contextLength", { count: contextLength });
 }
 
 function listen({ begins, openTokens, stop, drawPanel }) {
@@ -112,6 +118,7 @@ function listen({ begins, openTokens, stop, drawPanel }) {
   byId("open-tokenizer").addEventListener("click", openTokens);
   byId("open-shortcuts").addEventListener("click", showShortcuts);
   byId("theme").addEventListener("click", () => showTheme(nextTheme()));
+  listenToLanguage(byId("language"));
   byId("toggle-settings").addEventListener("click", toggleSettings);
   byId("close-settings").addEventListener("click", toggleSettings);
   byId("toggle-sidebar").addEventListener("click", () => toggle("sidebar", "toggle-sidebar"));
@@ -135,7 +142,7 @@ function listen({ begins, openTokens, stop, drawPanel }) {
 
 function editLast() {
   const own = [...document.querySelectorAll(".message.user")].at(-1);
-  const edit = own && [...own.querySelectorAll("button")].find((each) => each.textContent === "Edit");
+  const edit = own && [...own.querySelectorAll("button")].find((each) => each.textContent === translate("message.edit"));
   edit?.click();
 }
 
@@ -167,11 +174,11 @@ function show(id, control) {
 }
 
 function showTheme(theme) {
-  byId("theme").textContent = `Theme: ${theme}`;
+  byId("theme").textContent = translate("page.themeNow", { theme: translate(`page.theme.${theme}`) });
 }
 
 function showFailure(error) {
-  const again = button("Try again", () => location.reload(), { class: "primary" });
+  const again = button(translate("page.tryAgain"), () => location.reload(), { class: "primary" });
   fill(byId("failure"), element("p", { text: error.message }), again);
   byId("failure").hidden = false;
 }

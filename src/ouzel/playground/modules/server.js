@@ -1,5 +1,7 @@
 // What the server says of itself: its models, what they can do, the ranges of fields and the model's own defaults.
 
+import { translate } from "./texts/texts.js";
+
 const REQUEST = "ChatCompletionRequest";
 /** The name of the tool that runs code of models. */
 export const PYTHON = "code_interpreter";
@@ -29,7 +31,7 @@ export class Server {
   static async ask(api) {
     const index = await api.get("");
     const { data, hosted_tools: hosted = [] } = await api.get("v1/models");
-    if (data.length === 0) throw new Error("This server has no model at present.");
+    if (data.length === 0) throw new Error(translate("server.noModel"));
     return new Server(index, data.map((model) => new Model(model)), hosted);
   }
 
@@ -63,9 +65,9 @@ class Model {
   /** Says why nobody can chat with it, and what it is for; empty where one can. */
   get whyNoChat() {
     if (this.capabilities.has("chat")) return "";
-    if (this.capabilities.has("embedding")) return `${this.name} makes embeddings and does not chat: send texts to /v1/embeddings, or a query and documents to /v1/rerank.`;
-    if (this.capabilities.has("rerank")) return `${this.name} scores texts and does not chat: send a query and documents to /v1/rerank.`;
-    return `${this.name} has no chat template: it goes on with prompts that are sent to /v1/completions.`;
+    if (this.capabilities.has("embedding")) return translate("server.forEmbeddings", { model: this.name });
+    if (this.capabilities.has("rerank")) return translate("server.forRanking", { model: this.name });
+    return translate("server.noTemplate", { model: this.name });
   }
 
   get seesImages() {
