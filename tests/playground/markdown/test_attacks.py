@@ -110,6 +110,7 @@ ATTRIBUTES = {
         "aria-pressed",
         "checked",
         "class",
+        "data-label",
         "disabled",
         "href",
         "rel",

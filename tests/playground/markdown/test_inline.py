@@ -74,7 +74,7 @@ CASES = {
     ),
     "a picture": (
         "![a *b*](https://a.b/c.png)",
-        '<a href="https://a.b/c.png" class="image-link" title="https://a.b/c.png">a <em>b</em></a>',
+        '<a href="https://a.b/c.png" class="image-link" data-label="Picture:" title="https://a.b/c.png">a <em>b</em></a>',
     ),
     "maths": ("$a_1*b*c$", '<code class="maths">a_1*b*c</code>'),
     "maths in parentheses": ("\\(x*y*z\\)", '<code class="maths">x*y*z</code>'),

@@ -1,6 +1,7 @@
 // The elements of blocks. A view is made for a block, and shows each newer state of it with as little change as it takes.
 
 import { element } from "../dom.js";
+import { translate } from "../texts/texts.js";
 import { cellsOf } from "./block_starts.js";
 import { CodeView } from "./code_view.js";
 import { buildInline, InlineView } from "./inline_view.js";
@@ -106,7 +107,7 @@ function item() {
       }
       if (box !== null) {
         box.toggleAttribute("checked", isDone === true);
-        box.setAttribute("aria-label", isDone ? "Done" : "To do");
+        box.setAttribute("aria-label", translate(isDone ? "markdown.done" : "markdown.toDo"));
       }
       update(block);
     },
@@ -121,7 +122,7 @@ function maths() {
 function table({ alignments, lines }) {
   const body = element("tbody");
   const head = element("thead", {}, row(lines[0], alignments, "th"));
-  const box = element("div", { class: "table-box", role: "group", "aria-label": "Table", tabindex: "0" }, element("table", {}, head, body));
+  const box = element("div", { class: "table-box", role: "group", "aria-label": translate("markdown.table"), tabindex: "0" }, element("table", {}, head, body));
   let numSettled = 1;
   return {
     element: box,

@@ -1,6 +1,7 @@
 // The text of one element. What can no longer change its meaning is settled: its nodes stay, and it is never read again.
 
 import { element } from "../dom.js";
+import { translate } from "../texts/texts.js";
 import { parseInline, settledEnd } from "./inline.js";
 
 const MAX_GUESSED = 400; // a mark further back than that is shown as it stands until something closes it
@@ -131,10 +132,11 @@ function isInLink(path, parent) {
 
 /** Returns the element of a link; within another one, and where the address is not known, it leads nowhere. */
 function link({ href, title, isImage }, isInside) {
-  if (isInside || href === null) return element("span", { class: href === null ? "unfinished-link" : isImage ? "image-link" : null });
+  if (isInside || href === null) return element("span", { class: href === null ? "unfinished-link" : isImage ? "image-link" : null, "data-label": isImage ? translate("markdown.picture") : null });
   return element("a", {
     href,
     class: isImage ? "image-link" : null,
+    "data-label": isImage ? translate("markdown.picture") : null,
     target: "_blank",
     rel: "noopener noreferrer nofollow",
     title: title ? `${title}\n${href}` : href,
