@@ -4,6 +4,7 @@ import { element } from "../dom.js";
 import { translate } from "../texts/texts.js";
 import { cellsOf } from "./block_starts.js";
 import { CodeView } from "./code_view.js";
+import { formulaView, source } from "./formulas/formula_view.js";
 import { buildInline, InlineView } from "./inline_view.js";
 
 const HEADINGS_ABOVE = 2; // of the page: its title, and who wrote the message
@@ -114,9 +115,19 @@ function item() {
   };
 }
 
+/** A formula is drawn when it is whole; until then, and if it never ends, its TeX is shown. */
 function maths() {
-  const node = element("pre", { class: "maths displayed", tabindex: "0" });
-  return { element: node, update: ({ lines }) => (node.textContent = lines.join("\n").trim()) };
+  const node = element("div", { class: "formula-block" });
+  let shown = null;
+  return {
+    element: node,
+    update: ({ lines, isClosed }) => {
+      const tex = lines.join("\n").trim();
+      if (shown === `${isClosed}${tex}`) return;
+      shown = `${isClosed}${tex}`;
+      node.replaceChildren(isClosed ? formulaView(tex, true) : source({ tex, isDisplayed: true }));
+    },
+  };
 }
 
 function table({ alignments, lines }) {

@@ -2,6 +2,7 @@
 
 import { element } from "../dom.js";
 import { translate } from "../texts/texts.js";
+import { formulaView } from "./formulas/formula_view.js";
 import { parseInline, settledEnd } from "./inline.js";
 
 const MAX_GUESSED = 400; // a mark further back than that is shown as it stands until something closes it
@@ -119,7 +120,7 @@ function addText(parent, text) {
 function nodeOf(item, isInside) {
   if (item.element === "br") return element("br");
   if (item.element === "code") return element("code", { text: item.text });
-  if (item.element === "maths") return element("code", { class: item.isDisplayed ? "maths displayed" : "maths", text: item.text });
+  if (item.element === "maths") return formulaView(item.text, item.isDisplayed);
   if (item.element === "marker") return element("span", { class: "marker", text: item.text });
   const node = link({ href: item.href, title: "", isImage: false }, isInside);
   node.append(item.text);
