@@ -34,12 +34,32 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "style-src 'self'",
         "img-src 'self' data: blob:",
         "connect-src 'self'",
+        "frame-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
         "require-trusted-types-for 'script'",
     ]
 )
+# The page with another page that a model has written: an opaque origin without a network, whose
+# scripts run. Only the playground may frame it.
+_PREVIEW_POLICY = "; ".join(
+    [
+        "sandbox allow-scripts",
+        "default-src 'none'",
+        "script-src 'unsafe-inline'",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        "font-src data:",
+        "media-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'self'",
+        "require-trusted-types-for 'script'",
+        "trusted-types default page",
+    ]
+)
+PREVIEW = "preview.html"
 _HEADERS = {
     "content-security-policy": CONTENT_SECURITY_POLICY,
     "x-content-type-options": "nosniff",
@@ -48,6 +68,12 @@ _HEADERS = {
     "cache-control": "no-cache",
 }
 _PAGE_HEADERS = _HEADERS | {"vary": "accept, accept-language, cookie"}
+PREVIEW_HEADERS = {
+    "content-security-policy": _PREVIEW_POLICY,
+    # A policy does not stop WebRTC nor early connections; Chromium stops them by this list.
+    "connection-allowlist": "()",
+    "x-dns-prefetch-control": "off",
+}
 _PLACE = re.compile(r"\{\{([\w.]+)\}\}")  # of a text in a page
 
 
@@ -73,10 +99,12 @@ class PlaygroundPage:
             language: _Content(_translate(page, language).encode(), _MEDIA_TYPES[".html"])
             for language in LANGUAGES
         }
+        is_preview = name == PREVIEW
+        self._headers = _PAGE_HEADERS | (PREVIEW_HEADERS if is_preview else {})
 
     async def __call__(self, request: Request) -> Response:
         page = self._pages[choose_language(request, LANGUAGES)]
-        return page.answer(request, _PAGE_HEADERS)
+        return page.answer(request, self._headers)
 
 
 class _Content:
