@@ -17,7 +17,7 @@ from tests.playground.accessibility import LOOKS, violations
 from tests.playground.chromium import Troubles, User
 
 UserAt = Callable[[RunningServer], User]
-MAX_PAGE_BYTES = 300_000
+MAX_PAGE_BYTES = 400_000
 HTML = {"accept": "text/html"}
 
 

@@ -71,13 +71,14 @@ ATTACKS = {
     f"let a = document.createAttribute('src' + 'doc'); a.value = {_RTC_PAGE}; "
     "f.setAttributeNode(a); document.body.append(f)",
     "rtc in a frame by a moved node": "let f = document.createElement('iframe'); "
-    f"let a = document.createAttribute('src' + 'doc'); f.setAttributeNode(a); a.value = {_RTC_PAGE}; "
-    "document.body.append(f)",
+    "let a = document.createAttribute('src' + 'doc'); f.setAttributeNode(a); "
+    f"a.value = {_RTC_PAGE}; document.body.append(f)",
     "rtc in a frame by HTML": "document.body.innerHTML += '<iframe src' + 'doc=\"' + "
     f"{_RTC_PAGE}.replaceAll('\"', '&quot;') + '\"></iframe>'",
     "rtc in a frame by pieces": "document.write('<iframe src'); document.write('doc=\"' + "
     f"{_RTC_PAGE}.replaceAll('\"', '&quot;') + '\"></iframe>')",
-    "rtc in a parsed document": "let d = new DOMParser().parseFromString('<iframe src' + 'doc=\"' + "
+    "rtc in a parsed document": "let p = new DOMParser(); "
+    "let d = p.parseFromString('<iframe src' + 'doc=\"' + "
     f"{_RTC_PAGE}.replaceAll('\"', '&quot;') + '\"></iframe>', 'text/html'); "
     "document.body.append(d.querySelector('iframe'))",
     "rtc in an empty frame": "let f = add('iframe', {}); let "
