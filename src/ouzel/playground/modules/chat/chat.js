@@ -6,6 +6,7 @@ import { deleteUploaded, downloadFromSandbox } from "../files/files_of_server.js
 import { shortName } from "../files/names.js";
 import { PYTHON } from "../server.js";
 import { isSettled } from "../storage/server_keeper.js";
+import { translate } from "../texts/texts.js";
 import { BUILTIN_NAMES, runBuiltin } from "../tools/builtin.js";
 import { streamAnswer } from "./answer.js";
 import { Conversation, message, titleOf } from "./conversation.js";
@@ -60,7 +61,7 @@ export class Chat {
   send(content, attached) {
     if (!this.#maySend() || !this.#canUse(attached.files)) return false;
     const conversation = this.#conversation;
-    conversation.title ||= titleOf(content || attached.files[0]?.name || "A picture");
+    conversation.title ||= titleOf(content || attached.files[0]?.name || translate("answer.titleOfPicture"));
     conversation.add(this.#parentOfNext(conversation), message("user", { content, ...attached }));
     this.#answer(conversation);
     return true;
@@ -176,7 +177,7 @@ export class Chat {
 
   #maySend() {
     if (this.isAnswering) {
-      this.view.notice("An answer is being made: wait for it, or stop it first.", () => this.isAnswering);
+      this.view.notice(translate("answer.isBeingMade"), () => this.isAnswering);
       return false;
     }
     const { faults, model } = this.settings;
@@ -184,7 +185,7 @@ export class Chat {
       this.view.notice(model.whyNoChat, () => this.settings.model === model);
       return false;
     }
-    if (faults.length > 0) this.#noticeFaults("Nothing was sent. ");
+    if (faults.length > 0) this.#noticeFaults((why) => translate("answer.nothingSent", { why }));
     return faults.length === 0;
   }
 
@@ -193,16 +194,16 @@ export class Chat {
     const { settings } = this;
     const forSearch = files.find(({ use }) => use === "search");
     if (forSearch !== undefined && settings.values.collection === "") {
-      this.view.notice(`Nothing was sent: ${shortName(forSearch.name)} is only for searches. Make a collection of it in the settings, in “Search my files”.`);
+      this.view.notice(translate("answer.onlyForSearches", { name: shortName(forSearch.name) }));
       return false;
     }
     if (files.some(({ use }) => use === "python") && !settings.values.hostedTools.includes(PYTHON)) this.view.turnOn(PYTHON);
     return true;
   }
 
-  #noticeFaults(before = "") {
+  #noticeFaults(wrap = (why) => why) {
     const text = this.settings.faults.join("\n");
-    this.view.notice(before + text, () => this.settings.faults.join("\n") === text);
+    this.view.notice(wrap(text), () => this.settings.faults.join("\n") === text);
   }
 
   #body(path, continued = null) {
@@ -227,7 +228,7 @@ export class Chat {
     this.#runs.set(conversation, controller);
     if (conversation === this.#conversation) this.#opening = null;
     this.#draw();
-    announce("The answer begins");
+    announce(translate("answer.begins"));
     this.#save(conversation); // what was asked outlives the page, whatever becomes of the answer
     await streamAnswer(this.api, body, {
       signal: controller.signal,
@@ -258,10 +259,10 @@ export class Chat {
   }
 
   #tellEnd({ error, toolCalls, hosted, finishReason }) {
-    if (error !== null) announce(`The answer failed: ${error.message}`);
-    else if (finishReason === "stopped") announce("The answer was stopped");
-    else if (hosted.some(({ type }) => type === "mcp_approval_request")) announce("A call waits for your decision");
-    else announce(toolCalls.length > 0 ? "The answer calls a tool" : "The answer is complete");
+    if (error !== null) announce(translate("answer.failed", { why: error.message }));
+    else if (finishReason === "stopped") announce(translate("answer.wasStopped"));
+    else if (hosted.some(({ type }) => type === "mcp_approval_request")) announce(translate("answer.callWaits"));
+    else announce(translate(toolCalls.length > 0 ? "answer.callsTool" : "answer.isComplete"));
   }
 
   #save(conversation) {
