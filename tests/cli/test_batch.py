@@ -69,7 +69,7 @@ def test_a_model_in_the_process_runs_a_file(tmp_path: Path) -> None:
 
 
 def test_after_ctrl_c_the_same_command_goes_on(tmp_path: Path) -> None:
-    file = write_lines(tmp_path / "requests.jsonl", own_lines(2000))
+    file = write_lines(tmp_path / "requests.jsonl", own_lines(1000))
     partial = tmp_path / "requests.results.jsonl.partial"
 
     status, errors = interrupt(
@@ -88,7 +88,7 @@ def test_after_ctrl_c_the_same_command_goes_on(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     results = {each["custom_id"]: each for each in read(tmp_path / "requests.results.jsonl")}
-    assert list(results) == [f"id-{number}" for number in range(2000)]
+    assert list(results) == [f"id-{number}" for number in range(1000)]
     assert before
     assert all(results[custom_id] == result for custom_id, result in before.items())
     assert not partial.exists()
@@ -116,11 +116,11 @@ def test_the_faults_of_a_file_are_shown(tmp_path: Path) -> None:
     assert "line 2: custom_id must differ" in here.stderr
 
 
-def begin_and_interrupt(tmp_path: Path, server: RunningServer) -> str:
+def begin_and_interrupt(tmp_path: Path, server: RunningServer, *, num_lines: int) -> str:
     """Begins a batch on the server and sends Ctrl-C; returns the file of the requests."""
     file = write_lines(
         tmp_path / "requests.jsonl",
-        [chat_line(f"id-{each}", "x" * 200) for each in range(1500)],
+        [chat_line(f"id-{each}", "x" * 200) for each in range(num_lines)],
     )
     state = tmp_path / "requests.batch.json"
     status, errors = interrupt(file, "--url", server.url, when=state.exists)
@@ -130,20 +130,21 @@ def begin_and_interrupt(tmp_path: Path, server: RunningServer) -> str:
 
 
 def test_the_same_command_waits_again_for_the_batch_of_a_server(tmp_path: Path) -> None:
-    with running_server(store_url=f"sqlite:///{tmp_path}/store.sqlite3") as server:
-        file = begin_and_interrupt(tmp_path, server)
+    slow = {"step_s": 0.01}  # the batch takes seconds, in which the server sleeps
+    with running_server(slow, store_url=f"sqlite:///{tmp_path}/store.sqlite3") as server:
+        file = begin_and_interrupt(tmp_path, server, num_lines=300)
         done = run_batch(file, "--url", server.url)
         with server.client() as http:
             assert len(http.get("/v1/batches").json()["data"]) == 1
     assert done.returncode == 0, done.stderr
-    assert len(read(tmp_path / "requests.results.jsonl")) == 1500
+    assert len(read(tmp_path / "requests.results.jsonl")) == 300
     assert not (tmp_path / "requests.batch.json").exists()
 
 
 def test_a_batch_of_a_server_is_cancelled(tmp_path: Path) -> None:
     slow = {"step_s": 0.05}  # the whole batch would take minutes
     with running_server(slow, store_url=f"sqlite:///{tmp_path}/store.sqlite3") as server:
-        file = begin_and_interrupt(tmp_path, server)
+        file = begin_and_interrupt(tmp_path, server, num_lines=1500)
         done = run_batch(file, "--url", server.url, "--cancel")
     assert done.returncode == 1
     assert "cancelled: " in done.stdout
