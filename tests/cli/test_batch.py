@@ -69,7 +69,7 @@ def test_a_model_in_the_process_runs_a_file(tmp_path: Path) -> None:
 
 
 def test_after_ctrl_c_the_same_command_goes_on(tmp_path: Path) -> None:
-    file = write_lines(tmp_path / "requests.jsonl", own_lines(1000))
+    file = write_lines(tmp_path / "requests.jsonl", own_lines(2000))
     partial = tmp_path / "requests.results.jsonl.partial"
 
     status, errors = interrupt(
@@ -88,7 +88,7 @@ def test_after_ctrl_c_the_same_command_goes_on(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     results = {each["custom_id"]: each for each in read(tmp_path / "requests.results.jsonl")}
-    assert list(results) == [f"id-{number}" for number in range(1000)]
+    assert list(results) == [f"id-{number}" for number in range(2000)]
     assert before
     assert all(results[custom_id] == result for custom_id, result in before.items())
     assert not partial.exists()
