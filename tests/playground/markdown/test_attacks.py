@@ -118,7 +118,7 @@ ATTRIBUTES = {
         "start",
         "tabindex",
     ),
-    *("target", "title", "type"),
+    *("dir", "target", "title", "type"),
 }
 
 

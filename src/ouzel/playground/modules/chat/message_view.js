@@ -81,7 +81,7 @@ export class MessageView {
       files.length > 0 ? element("ul", { class: "attachments", "aria-label": translate("composer.files") }, ...files) : null,
     );
     if (message.role === "approval") return this.#content.append(element("div", { class: "plain", text: message.approvals.map(decisionText).join("\n") }));
-    if (message.role !== "assistant") return this.#content.append(element("div", { class: "plain", text: message.content }));
+    if (message.role !== "assistant") return this.#content.append(element("div", { class: "plain", dir: "auto", text: message.content }));
     const prose = element("div", { class: "markdown" });
     this.#content.append(prose);
     this.#citations = new CitationsView(prose, this.actions.download);
@@ -140,7 +140,7 @@ export class MessageView {
     const index = siblings.indexOf(this.node);
     const turn = (label, icon, step) => {
       const there = siblings[index + step];
-      return button(label, () => this.actions.show(there), { icon, disabled: there === undefined });
+      return button(label, () => this.actions.show(there), { icon, class: "points", disabled: there === undefined });
     };
     const count = element("span", { text: `${index + 1} / ${siblings.length}` });
     return element("span", { class: "branches" }, turn(translate("message.branchBefore"), "‹", -1), count, turn(translate("message.nextBranch"), "›", 1));

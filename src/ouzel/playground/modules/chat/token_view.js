@@ -10,7 +10,7 @@ const GAP_PX = 4;
 /** Returns the element, and draws the tokens into it some at a time. */
 export function tokenView(tokens) {
   const card = element("div", { class: "token-card", role: "status", hidden: true });
-  const list = element("div", { class: "tokens", tabindex: 0, role: "group", "aria-label": "Tokens; the arrow keys walk through them" });
+  const list = element("div", { class: "tokens", dir: "auto", tabindex: 0, role: "group", "aria-label": "Tokens; the arrow keys walk through them" });
   const walk = new Walk(list, card, tokens);
   list.addEventListener("pointerover", (event) => walk.show(event.target));
   list.addEventListener("pointerleave", () => walk.hide());
