@@ -38,8 +38,11 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """Opens a page in a browser that has loaded nothing yet."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    """Opens a page in a browser that has loaded nothing yet.
+
+    The browser keeps no offline copy, whose requests the page's routes do not see.
+    """
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, service_workers="block")
     page = context.new_page()
     troubles = Troubles(page)
     yield page

@@ -8,6 +8,8 @@ import { showShortcuts } from "./dialogs/shortcuts_dialog.js";
 import { openTokenizer } from "./dialogs/tokenizer_dialog.js";
 import { button, byId, element, fill, isComposing } from "./dom.js";
 import { Attaching } from "./files/attaching.js";
+import { absentServer, isAway, waitForServer } from "./offline/away.js";
+import { keepShell } from "./offline/shell.js";
 import { Server } from "./server.js";
 import { SettingsPanel } from "./settings/panel.js";
 import { Settings } from "./settings/settings.js";
@@ -40,9 +42,22 @@ async function begin() {
   if (matchMedia("(min-width: 60.01rem)").matches) setOpen("sidebar", "toggle-sidebar", true);
   const api = new Api(askForKey);
   try {
-    await build(api, await Server.ask(api));
+    await build(api, await askServer(api));
   } catch (error) {
     showFailure(error);
+  }
+}
+
+/** Returns what the server says of itself, or where it is away a server that can do nothing until the page is opened again. */
+async function askServer(api) {
+  try {
+    const server = await Server.ask(api);
+    whenIdle(keepShell);
+    return server;
+  } catch (error) {
+    if (!isAway(error)) throw error;
+    waitForServer();
+    return absentServer();
   }
 }
 
@@ -103,6 +118,11 @@ function chooseModel(settings, onChange) {
     showContext(settings.model);
     onChange();
   });
+}
+
+/** Safari does not tell when it is idle. */
+function whenIdle(act) {
+  (globalThis.requestIdleCallback ?? setTimeout)(act);
 }
 
 function showContext({ contextLength }) {

@@ -16,6 +16,7 @@ export class Server {
     this.maxFileBytes = index.max_file_bytes; // null: it stores no files
     this.searchesFiles = index.searches_files;
     this.maxLogprobs = index.max_logprobs;
+    this.demoModels = index.demo_models; // names of the small models in the package of Ouzel
     this.models = models;
     this.hostedTools = hostedEntries.map((entry) => ({ name: nameOf(entry), entry }));
   }
