@@ -28,7 +28,8 @@ _APIS = (
     ("SageMaker (LMI)", "/invocations", ""),
 )
 _ABOUT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
+    "base-uri 'none'"
 )
 _ABOUT_HEADERS = PAGE_HEADERS | {"content-security-policy": _ABOUT_POLICY}
 
