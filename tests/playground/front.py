@@ -45,9 +45,16 @@ class Front:
             return
         names = {name: handler.headers[name] for name in _SENT if name in handler.headers}
         body = handler.rfile.read(int(handler.headers.get("content-length", 0)))
-        answer = httpx.request(
-            handler.command, self.behind + handler.path, headers=names, content=body, timeout=None
-        )
+        try:
+            answer = httpx.request(
+                handler.command,
+                self.behind + handler.path,
+                headers=names,
+                content=body,
+                timeout=None,
+            )
+        except httpx.TransportError:
+            return  # the server is stopping
         content, build = answer.content, answer.headers.get("ouzel-build")
         handler.send_response(answer.status_code)
         for name, value in answer.headers.items():

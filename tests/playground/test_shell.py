@@ -31,7 +31,8 @@ def installable(browser: Browser) -> Iterator[Page]:
     troubles = Troubles(page)
     yield page
     context.close()
-    assert troubles.found == []
+    # Firefox reports files that the worker refuses to a page of another build.
+    assert [each for each in troubles.found if "FetchEvent.respondWith" not in each] == []
 
 
 @pytest.fixture
