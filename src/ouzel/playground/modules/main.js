@@ -3,6 +3,8 @@
 import { Api } from "./api.js";
 import { Chat } from "./chat/chat.js";
 import { Composer } from "./chat/composer.js";
+import { leaveCompletion, showsCompletion } from "./completion/address.js";
+import { Completion } from "./completion/completion.js";
 import { askForKey } from "./dialogs/key_dialog.js";
 import { showShortcuts } from "./dialogs/shortcuts_dialog.js";
 import { openTokenizer } from "./dialogs/tokenizer_dialog.js";
@@ -64,8 +66,9 @@ async function askServer(api) {
 async function build(api, server) {
   const settings = new Settings(server);
   const library = new Library(new ServerKeeper(api), { onChange: () => sidebar.draw(), onTrouble: notice });
-  const view = { container: byId("thread"), notice, onState: () => showState(chat, composer, settings), turnOn };
+  const view = { container: byId("thread"), notice, onState: () => showState({ chat, composer, completion, settings }), turnOn };
   const chat = new Chat({ api, settings, library, view });
+  const completion = new Completion({ api, settings, container: byId("completion") });
   const sidebar = new Sidebar({ library, chat, notice, onChoice: () => leaveSidebar() && byId("thread").focus() });
   const attaching = new Attaching({ api, settings });
   const composer = new Composer({ onSend: (text, attached) => chat.send(text, attached), onStop: () => chat.stop(), notice, attaching });
@@ -79,30 +82,46 @@ async function build(api, server) {
     if (isOpen("settings")) drawPanel();
   }
   const begins = () => {
+    leaveCompletion();
     chat.begin();
     sidebar.draw();
     leaveSidebar();
-    composer.focus();
+    focusMain(composer, completion);
   };
+  addEventListener("hashchange", () => {
+    view.onState();
+    leaveSidebar();
+    focusMain(composer, completion);
+  });
   chooseModel(settings, () => {
     if (isOpen("settings")) drawPanel();
     view.onState();
   });
   byId("version").textContent = server.version;
-  listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => chat.stop(), drawPanel });
+  listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => (completion.isRunning ? completion.stop() : chat.stop()), drawPanel });
   await library.open();
   document.body.classList.add("ready");
   begins();
 }
 
-function showState(chat, composer, settings) {
+/** Gives the focus to the field that a person writes in. */
+function focusMain(composer, completion) {
+  if (byId("completion").hidden) composer.focus();
+  else completion.focus();
+}
+
+function showState({ chat, composer, completion, settings }) {
   if (!noticeHolds()) endNotice();
   const isEmpty = chat.current.nodes.length === 0;
   const { whyNoChat } = settings.model;
+  const isCompletion = showsCompletion(settings.model, { isEmpty });
+  byId("completion").hidden = !isCompletion;
+  byId("thread").hidden = isCompletion;
   byId("welcome").hidden = !isEmpty || whyNoChat !== "";
-  byId("composer").hidden = whyNoChat !== "";
-  byId("no-chat").textContent = whyNoChat;
-  byId("title").textContent = chat.current.title || translate("list.newConversation");
+  byId("composer").hidden = whyNoChat !== "" || isCompletion;
+  byId("no-chat").textContent = isCompletion ? "" : whyNoChat;
+  byId("title").textContent = isCompletion ? translate("completion.title") : chat.current.title || translate("list.newConversation");
+  completion.draw();
   document.title = chat.current.title ? `${chat.current.title} · Ouzel` : "Ouzel";
   composer.setState({ isBusy: chat.isAnswering });
 }

@@ -71,6 +71,16 @@ class Model {
     return translate("server.noTemplate", { model: this.name });
   }
 
+  /** Tells whether it goes on with texts. */
+  get completes() {
+    return this.capabilities.has("completion");
+  }
+
+  /** Tells whether it fills in what is missing in a text. */
+  get fillsIn() {
+    return this.capabilities.has("infill");
+  }
+
   get seesImages() {
     return this.inputs.has("image");
   }

@@ -14,6 +14,8 @@ class AbsentModel {
   contextLength = 0;
   capabilities = new Set();
   inputs = new Set();
+  completes = false;
+  fillsIn = false;
   seesImages = false;
   readsPdfs = false;
 
