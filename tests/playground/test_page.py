@@ -41,7 +41,7 @@ def test_every_file_is_served_with_a_strict_policy(parrot: RunningServer) -> Non
 
 
 def test_no_script_or_style_stands_in_a_page_and_no_text_becomes_html() -> None:
-    for name in file_names():
+    for name in [name for name in file_names() if not name.endswith(".png")]:
         text = (DIRECTORY / name).read_text()
         if name.endswith(".html"):
             assert not re.search(

@@ -16,6 +16,7 @@ export class Server {
     this.maxFileBytes = index.max_file_bytes; // null: it stores no files
     this.searchesFiles = index.searches_files;
     this.maxLogprobs = index.max_logprobs;
+    this.demoModels = index.demo_models; // names of the small models in the package of Ouzel
     this.models = models;
     this.hostedTools = hostedEntries.map((entry) => ({ name: nameOf(entry), entry }));
   }
@@ -68,6 +69,16 @@ class Model {
     if (this.capabilities.has("embedding")) return translate("server.forEmbeddings", { model: this.name });
     if (this.capabilities.has("rerank")) return translate("server.forRanking", { model: this.name });
     return translate("server.noTemplate", { model: this.name });
+  }
+
+  /** Tells whether it goes on with texts. */
+  get completes() {
+    return this.capabilities.has("completion");
+  }
+
+  /** Tells whether it fills in what is missing in a text. */
+  get fillsIn() {
+    return this.capabilities.has("infill");
   }
 
   get seesImages() {

@@ -1,6 +1,8 @@
 // The panel of settings: each number with the model's own default as its placeholder, and its range from the API.
 
 import { button, element, field, fill } from "../dom.js";
+import { offlineParts } from "../offline/section.js";
+import { translate } from "../texts/texts.js";
 import { BUILTIN_NAMES } from "../tools/builtin.js";
 import { CollectionsField } from "./collections_field.js";
 import { NUMBERS } from "./settings.js";
@@ -32,6 +34,7 @@ export class SettingsPanel {
       ...this.#hosted(),
       section("Tokens", settings.values.showsTokens, ...this.#tokens()),
       section("Conversations", false, this.#keeping()),
+      ...this.#offlineCopy(),
       button("Set everything back", () => this.#reset(), { class: "quiet" }),
     );
   }
@@ -169,6 +172,11 @@ export class SettingsPanel {
       this.#changed();
     });
     return [this.#check("showsTokens", "Ask for the probability of each token"), field("Alternatives", input)];
+  }
+
+  #offlineCopy() {
+    const parts = offlineParts();
+    return parts.length === 0 ? [] : [section(translate("offline.copy"), false, ...parts)];
   }
 
   #keeping() {
