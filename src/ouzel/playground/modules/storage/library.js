@@ -1,6 +1,7 @@
 // All conversations that this browser knows: those that it keeps, and the names of those that the server keeps for it.
 
 import { Conversation } from "../chat/conversation.js";
+import { translate } from "../texts/texts.js";
 import * as database from "./database.js";
 import { ignoreMissing } from "./server_keeper.js";
 
@@ -96,7 +97,7 @@ export class Library {
       try {
         return await this.#saveOnServer(conversation, record);
       } catch (error) {
-        this.onTrouble(`The server does not keep this conversation, so this browser does: ${error.message}`);
+        this.onTrouble(translate("list.keptHere", { reason: error.message }));
       }
     }
     await this.#saveHere(conversation, record);
@@ -105,7 +106,7 @@ export class Library {
   /** Another tab added to the conversation: what this one shows becomes a conversation of its own. */
   #fork(conversation) {
     Object.assign(conversation, { id: null, record: null });
-    this.onTrouble("This conversation went on in another tab: what you see here is kept as one of its own.");
+    this.onTrouble(translate("list.wentOnElsewhere"));
   }
 
   async #saveOnServer(conversation, record) {
@@ -140,7 +141,7 @@ export class Library {
   }
 
   #tellLoss() {
-    if (!this.#isLossTold) this.onTrouble("This browser keeps no more conversations: what is new is gone when this page is closed.");
+    if (!this.#isLossTold) this.onTrouble(translate("list.notKept"));
     this.#isLossTold = true;
   }
 }
