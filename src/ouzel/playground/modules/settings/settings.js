@@ -1,6 +1,7 @@
 // What a person has set for the chats of this browser. It stays in the browser; what is empty is left to the model.
 
 import { KeptText } from "../storage/kept_text.js";
+import { translate } from "../texts/texts.js";
 import { BUILTIN_NAMES, builtinDefinitions } from "../tools/builtin.js";
 
 const kept = new KeptText("localStorage", "ouzel.settings");
@@ -59,7 +60,15 @@ export class Settings {
   /** Returns what is wrong with the settings, a line for each; nothing is sent then. */
   get faults() {
     const numbers = NUMBERS.map((name) => this.faultOf(name, this.values.numbers[name] ?? ""));
-    return [...numbers, faultOf(() => this.schema, "Schema"), faultOf(() => this.tools, "Tools")].filter(Boolean);
+    return [...numbers, this.schemaFault, this.toolsFault].filter(Boolean);
+  }
+
+  get schemaFault() {
+    return faultOf(() => this.schema, translate("settings.schema"));
+  }
+
+  get toolsFault() {
+    return faultOf(() => this.tools, translate("settings.tools"));
   }
 
   /** Returns what is wrong with a number, which is empty where it is not set; else nothing. */
@@ -68,16 +77,16 @@ export class Settings {
     const field = this.server.field(name);
     const number = Number(text);
     if (!Number.isFinite(number) || (field?.isInteger && !Number.isInteger(number))) {
-      return `${name} must be ${field?.isInteger ? "a whole number" : "a number"}, given ${text}`;
+      return translate(field?.isInteger ? "settings.mustBeWhole" : "settings.mustBeNumber", { name, value: text });
     }
-    if (field?.isInteger && !Number.isSafeInteger(number)) return `${name} must have fewer digits: a browser cannot hold ${text}`;
+    if (field?.isInteger && !Number.isSafeInteger(number)) return translate("settings.tooManyDigits", { name, value: text });
     if (field === null) return ""; // it was held against its range when it was set
     const { minimum, maximum, excludesMinimum, excludesMaximum } = field;
     if (minimum !== null && (excludesMinimum ? number <= minimum : number < minimum)) {
-      return `${name} must be ${excludesMinimum ? ">" : ">="} ${minimum}, given ${text}`;
+      return translate("settings.outOfRange", { name, limit: `${excludesMinimum ? ">" : ">="} ${minimum}`, value: text });
     }
     if (maximum !== null && (excludesMaximum ? number >= maximum : number > maximum)) {
-      return `${name} must be ${excludesMaximum ? "<" : "<="} ${maximum}, given ${text}`;
+      return translate("settings.outOfRange", { name, limit: `${excludesMaximum ? "<" : "<="} ${maximum}`, value: text });
     }
     return "";
   }
@@ -96,7 +105,7 @@ export class Settings {
   get schema() {
     if (!this.values.hasSchema) return null;
     const schema = JSON.parse(this.values.schema);
-    if (typeof schema !== "object" || schema === null || Array.isArray(schema)) throw new Error("must be a JSON object");
+    if (typeof schema !== "object" || schema === null || Array.isArray(schema)) throw new Error(translate("settings.mustBeObject"));
     return schema;
   }
 
@@ -135,18 +144,18 @@ function toDefinition(tool) {
   const definition = tool?.type === "function" ? tool : { type: "function", function: tool };
   const name = definition.function?.name;
   if (typeof name !== "string" || !/^[\w-]{1,64}$/.test(name)) {
-    throw new Error("each must have a name of at most 64 letters, digits, - and _");
+    throw new Error(translate("settings.toolName"));
   }
-  if (BUILTIN_NAMES.includes(name)) throw new Error(`${name} is the name of a built-in tool`);
+  if (BUILTIN_NAMES.includes(name)) throw new Error(translate("settings.toolBuiltin", { name }));
   return definition;
 }
 
-function faultOf(read, what) {
+function faultOf(read, name) {
   try {
     read();
     return "";
   } catch (error) {
-    return `${what}: ${error.message}`;
+    return translate("settings.faultIn", { name, fault: error.message });
   }
 }
 
