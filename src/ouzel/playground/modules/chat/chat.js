@@ -98,12 +98,13 @@ export class Chat {
     return true;
   }
 
-  regenerate(node) {
+  /** `model` makes the other answer, in the place of the conversation's own. */
+  regenerate(node, model = null) {
     if (!this.#maySend()) return;
     const conversation = this.#conversation;
     if (isSettled(node.message)) conversation.activeLeaf = node.parent;
     else conversation.remove(node);
-    this.running.answer(conversation);
+    this.running.answer(conversation, { model });
   }
 
   show(node) {
@@ -215,6 +216,7 @@ export class Chat {
 
   #show(conversation) {
     this.#opening = null;
+    this.settings.look(conversation);
     this.#conversation = conversation;
     this.#draw();
   }
