@@ -8,6 +8,7 @@ import { showShortcuts } from "./dialogs/shortcuts_dialog.js";
 import { openTokenizer } from "./dialogs/tokenizer_dialog.js";
 import { button, byId, element, fill, isComposing } from "./dom.js";
 import { Attaching } from "./files/attaching.js";
+import { ModelsDialog } from "./models/models_dialog.js";
 import { Server } from "./server.js";
 import { SettingsPanel } from "./settings/panel.js";
 import { Settings } from "./settings/settings.js";
@@ -49,7 +50,8 @@ async function begin() {
 async function build(api, server) {
   const settings = new Settings(server);
   const library = new Library(new ServerKeeper(api), { onChange: () => sidebar.draw(), onTrouble: notice });
-  const view = { container: byId("thread"), notice, onState: () => showState(chat, composer, settings), turnOn };
+  settings.onKeep = (conversation) => library.keepSettings(conversation);
+  const view = { container: byId("thread"), notice, onState: () => onState(), turnOn, chooseModel: openModels };
   const chat = new Chat({ api, settings, library, view });
   const sidebar = new Sidebar({ library, chat, notice, onChoice: () => leaveSidebar() && byId("thread").focus() });
   const attaching = new Attaching({ api, settings });
@@ -58,6 +60,13 @@ async function build(api, server) {
   const attachedFiles = () => [...sentFiles().filter(({ use }) => use !== "python"), ...composer.attachments.searchable];
   const panel = new SettingsPanel(byId("settings-fields"), settings, api, { onChange: () => view.onState(), attachedFiles });
   const drawPanel = () => panel.draw().catch((error) => notice(error.message));
+  function onState() {
+    showState(chat, composer, settings);
+    if (isOpen("settings") && !panel.isCurrent) drawPanel();
+  }
+  function openModels(choice) {
+    new ModelsDialog({ server, api, onChange: onState, ...choice });
+  }
   function turnOn(tool) {
     settings.turnOn(tool);
     notice(translate("page.pythonIsOn"));
@@ -69,10 +78,12 @@ async function build(api, server) {
     leaveSidebar();
     composer.focus();
   };
-  chooseModel(settings, () => {
+  const takeModel = (name) => {
+    settings.set("model", name);
     if (isOpen("settings")) drawPanel();
-    view.onState();
-  });
+    onState();
+  };
+  byId("model").addEventListener("click", () => openModels({ chosen: settings.model.name, onChoose: takeModel }));
   byId("version").textContent = server.version;
   listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => chat.stop(), drawPanel });
   await library.open();
@@ -83,30 +94,15 @@ async function build(api, server) {
 function showState(chat, composer, settings) {
   if (!noticeHolds()) endNotice();
   const isEmpty = chat.current.nodes.length === 0;
-  const { whyNoChat } = settings.model;
+  const { whyNoChat, name, contextLength } = settings.model;
+  byId("model-name").textContent = name;
+  byId("context").textContent = contextLength === null ? "" : translate("page.contextLength", { count: contextLength });
   byId("welcome").hidden = !isEmpty || whyNoChat !== "";
   byId("composer").hidden = whyNoChat !== "";
   byId("no-chat").textContent = whyNoChat;
   byId("title").textContent = chat.current.title || translate("list.newConversation");
   document.title = chat.current.title ? `${chat.current.title} · Ouzel` : "Ouzel";
   composer.setState({ isBusy: chat.isAnswering });
-}
-
-function chooseModel(settings, onChange) {
-  const { models } = settings.server;
-  const select = byId("model");
-  fill(select, ...models.map(({ name }) => element("option", { value: name, text: name })));
-  select.value = settings.model.name;
-  showContext(settings.model);
-  select.addEventListener("change", () => {
-    settings.set("model", select.value);
-    showContext(settings.model);
-    onChange();
-  });
-}
-
-function showContext({ contextLength }) {
-  byId("context").textContent = translate("page.contextLength", { count: contextLength });
 }
 
 function listen({ begins, openTokens, stop, drawPanel }) {

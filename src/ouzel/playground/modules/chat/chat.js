@@ -107,6 +107,15 @@ export class Chat {
     this.running.answer(conversation, { model });
   }
 
+  get hasOtherModels() {
+    return this.settings.server.chattingModels.length > 1;
+  }
+
+  /** Lets a person choose the model of another answer. */
+  regenerateWith(node) {
+    this.view.chooseModel({ chosen: node.message.model, onChoose: (name) => this.regenerate(node, name) });
+  }
+
   show(node) {
     this.#conversation.show(node);
     this.#draw();

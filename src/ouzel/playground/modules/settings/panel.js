@@ -5,27 +5,42 @@ import { PYTHON } from "../server.js";
 import { translate } from "../texts/texts.js";
 import { BUILTIN_NAMES } from "../tools/builtin.js";
 import { CollectionsField } from "./collections_field.js";
-import { NUMBERS } from "./settings.js";
+import { McpField } from "./mcp_field.js";
+import { PresetsField } from "./presets_field.js";
+import { NUMBERS } from "./values.js";
 
 const MAX_SLIDER = 10; // a wider range is no slider
 const SCHEMA_EXAMPLE = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}';
 const TOOLS_EXAMPLE = '[{"name": "get_weather", "description": "…", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]';
 
 export class SettingsPanel {
+  #drawn = null; // the conversation whose settings are shown
+
   /** `onChange` is called when something has been set; `attachedFiles` returns the files of this chat that can be searched. */
   constructor(container, settings, api, { onChange, attachedFiles }) {
-    Object.assign(this, { container, settings, api, onChange });
+    Object.assign(this, { container, shown: settings, settings, api, onChange });
     this.collections = new CollectionsField({ api, settings, attachedFiles, onChange });
   }
 
-  /** Draws the panel for the chosen model, whose defaults are asked for. */
+  /** Tells whether the panel shows the settings of the conversation that is shown. */
+  get isCurrent() {
+    return this.#drawn === this.shown.conversation;
+  }
+
+  /** Draws the panel for the conversation that is shown and its model, whose defaults are asked for. */
   async draw() {
-    const { settings } = this;
-    const { model } = settings;
+    const settings = this.shown.of(this.shown.conversation); // what is typed belongs to it, whatever is shown by then
+    const { model, conversation } = settings;
+    this.#drawn = conversation;
     const [defaults] = await Promise.all([model.defaults(this.api).catch(() => ({})), settings.server.loadFields(this.api)]);
-    if (settings.model !== model) return; // another one has been chosen meanwhile
+    if (settings.model !== model || this.#drawn !== conversation) return; // another one has been chosen meanwhile
+    this.settings = settings;
+    const focused = this.container.contains(document.activeElement) ? document.activeElement.id : "";
+    this.presets = new PresetsField(settings, { onTake: (name) => this.#takePreset(name) });
     fill(
       this.container,
+      element("p", { class: "muted", text: translate("settings.ofConversation") }),
+      section(translate("presets.presets"), settings.standard.presets.names.length > 0, ...this.presets.draw()),
       this.#text("system", translate("settings.system"), translate("settings.systemHint"), 4),
       section(translate("settings.sampling"), true, ...NUMBERS.map((name) => this.#number(name, defaults[name])), this.#stop()),
       section(translate("settings.reasoning"), settings.values.reasoning !== "", this.#reasoning()),
@@ -36,6 +51,13 @@ export class SettingsPanel {
       section(translate("settings.conversations"), false, this.#keeping()),
       button(translate("settings.reset"), () => this.#reset(), { class: "quiet" }),
     );
+    if (focused !== "") document.getElementById(focused)?.focus();
+  }
+
+  async #takePreset(name) {
+    this.#changed();
+    await this.draw();
+    this.presets.choose(name);
   }
 
   #changed() {
@@ -130,12 +152,13 @@ export class SettingsPanel {
   #hosted() {
     const { server, values } = this.settings;
     const boxes = server.hostedTools.map(({ name, entry }) => this.#choice("hostedTools", `hosted-${name}`, name, labelOf(entry)));
-    const hasMcp = server.hostedTools.some(({ entry }) => entry.type === "mcp");
+    const hasMcp = server.hostedTools.some(({ entry }) => entry.type === "mcp") || server.takesMcpUrls;
     const approval = hasMcp ? this.#check("asksForApproval", translate("settings.approval")) : null;
     const search = server.searchesFiles ? this.collections.draw() : null;
-    const parts = [...boxes, approval, search].filter((part) => part !== null);
+    const own = server.takesMcpUrls ? new McpField(this.settings, { onChange: () => this.#changed() }).draw() : null;
+    const parts = [...boxes, own, approval, search].filter((part) => part !== null);
     if (parts.length === 0) return [];
-    return [section(translate("settings.hostedTools"), values.hostedTools.length > 0 || values.collection !== "", ...parts)];
+    return [section(translate("settings.hostedTools"), values.hostedTools.length + values.mcpServers.length > 0 || values.collection !== "", ...parts)];
   }
 
   #tools() {
@@ -177,7 +200,10 @@ export class SettingsPanel {
     if (!this.settings.server.keepsConversations) {
       return element("p", { text: translate("settings.keepsNothing") });
     }
-    return this.#check("isOnServer", translate("settings.keepOnServer"));
+    const { standard } = this.settings;
+    const box = element("input", { type: "checkbox", id: "set-isOnServer", checked: standard.isOnServer });
+    box.addEventListener("change", () => (standard.isOnServer = box.checked));
+    return element("label", { class: "check" }, box, translate("settings.keepOnServer"));
   }
 }
 

@@ -3,14 +3,15 @@
 import { textWithSources } from "../chat/footnotes.js";
 import { decisionText, hostedParts } from "../chat/hosted_texts.js";
 import { wireMessage } from "../chat/request.js";
+import { setValues } from "../settings/values.js";
 
 const ROLES = { user: "You", assistant: "Answer", tool: "Tool result", system: "System", approval: "Decision" };
 
 export function jsonText(conversation) {
-  const { title, updated, nodes, activeLeaf } = conversation;
+  const { title, updated, nodes, activeLeaf, settings } = conversation;
   const said = conversation.path().map((node) => node.message);
   const messages = said.filter(({ role }) => role !== "approval").map(wireMessage);
-  return JSON.stringify({ title, updated: new Date(updated).toISOString(), messages, tree: { activeLeaf, nodes } }, null, 2);
+  return JSON.stringify({ title, updated: new Date(updated).toISOString(), messages, tree: { activeLeaf, nodes }, settings: settings === null ? {} : setValues(settings) }, null, 2);
 }
 
 export function markdownText(conversation) {
@@ -25,8 +26,8 @@ export function fileName(title, ending) {
 }
 
 function markdownOf(said) {
-  const { role, content, reasoning, images, files, toolCalls, hosted, approvals } = said;
-  const parts = [`## ${ROLES[role] ?? role}`];
+  const { role, content, reasoning, images, files, toolCalls, hosted, approvals, model } = said;
+  const parts = [`## ${ROLES[role] ?? role}${model ? ` · ${model}` : ""}`];
   if (reasoning) parts.push(reasoning.replace(/^/gm, "> "));
   if (images.length > 0) parts.push(images.map(({ name }) => `(picture: ${name})`).join("\n"));
   if (files.length > 0) parts.push(files.map(({ name }) => `(file: ${name})`).join("\n"));
