@@ -1,5 +1,7 @@
 // A conversation is a tree of messages: whoever edits or regenerates one begins a branch beside what was there.
 
+import { translate } from "../texts/texts.js";
+
 /**
  * A message. `content` is text; `images` are data URLs with names; `files` have an `id` of the server, `name`, `size` and
  * `use` (kinds.js), and may be `isDeleted`; `toolCalls` have `id`, `name` and `arguments` (JSON
@@ -114,5 +116,5 @@ export class Conversation {
 export function titleOf(text) {
   const line = text.trim().split("\n")[0];
   const characters = [...line]; // a title that ends within one is no text that can be sent
-  return characters.length > 60 ? `${characters.slice(0, 59).join("").trimEnd()}…` : line || "Untitled";
+  return characters.length > 60 ? `${characters.slice(0, 59).join("").trimEnd()}…` : line || translate("list.untitled");
 }

@@ -4,8 +4,9 @@ import { textWithSources } from "../chat/footnotes.js";
 import { decisionText, hostedParts } from "../chat/hosted_texts.js";
 import { wireMessage } from "../chat/request.js";
 import { setValues } from "../settings/values.js";
+import { translate } from "../texts/texts.js";
 
-const ROLES = { user: "You", assistant: "Answer", tool: "Tool result", system: "System", approval: "Decision" };
+const ROLES = ["user", "assistant", "tool", "system", "approval"];
 
 export function jsonText(conversation) {
   const { title, updated, nodes, activeLeaf, settings } = conversation;
@@ -27,14 +28,14 @@ export function fileName(title, ending) {
 
 function markdownOf(said) {
   const { role, content, reasoning, images, files, toolCalls, hosted, approvals, model } = said;
-  const parts = [`## ${ROLES[role] ?? role}${model ? ` · ${model}` : ""}`];
+  const parts = [`## ${ROLES.includes(role) ? translate(`export.${role}`) : role}${model ? ` · ${model}` : ""}`];
   if (reasoning) parts.push(reasoning.replace(/^/gm, "> "));
-  if (images.length > 0) parts.push(images.map(({ name }) => `(picture: ${name})`).join("\n"));
-  if (files.length > 0) parts.push(files.map(({ name }) => `(file: ${name})`).join("\n"));
+  if (images.length > 0) parts.push(images.map(({ name }) => translate("export.picture", { name })).join("\n"));
+  if (files.length > 0) parts.push(files.map(({ name }) => translate("export.file", { name })).join("\n"));
   parts.push(...hosted.map(hostedMarkdown).filter(Boolean));
   parts.push(...approvals.map(decisionText));
   if (content) parts.push(textWithSources(said));
-  parts.push(...toolCalls.map((call) => `Calls \`${call.name}\`:\n\n\`\`\`json\n${call.arguments}\n\`\`\``));
+  parts.push(...toolCalls.map((call) => `${translate("export.calls", { name: call.name })}\n\n\`\`\`json\n${call.arguments}\n\`\`\``));
   return parts.join("\n\n");
 }
 

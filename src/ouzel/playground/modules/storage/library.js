@@ -1,6 +1,7 @@
 // All conversations that this browser knows: those that it keeps, and the names of those that the server keeps for it.
 
 import { Conversation } from "../chat/conversation.js";
+import { translate } from "../texts/texts.js";
 import * as database from "./database.js";
 import { readValues } from "../settings/values.js";
 import { modelsOf, takeModels } from "./metadata.js";
@@ -116,7 +117,7 @@ export class Library {
       try {
         return await this.#saveOnServer(conversation, record);
       } catch (error) {
-        this.onTrouble(`The server does not keep this conversation, so this browser does: ${error.message}`);
+        this.onTrouble(translate("list.keptHere", { reason: error.message }));
       }
     }
     await this.#saveHere(conversation, record);
@@ -125,7 +126,7 @@ export class Library {
   /** Another tab added to the conversation: what this one shows becomes a conversation of its own. */
   #fork(conversation) {
     Object.assign(conversation, { id: null, record: null });
-    this.onTrouble("This conversation went on in another tab: what you see here is kept as one of its own.");
+    this.onTrouble(translate("list.wentOnElsewhere"));
   }
 
   async #saveOnServer(conversation, record) {
@@ -160,7 +161,7 @@ export class Library {
   }
 
   #tellLoss() {
-    if (!this.#isLossTold) this.onTrouble("This browser keeps no more conversations: what is new is gone when this page is closed.");
+    if (!this.#isLossTold) this.onTrouble(translate("list.notKept"));
     this.#isLossTold = true;
   }
 }

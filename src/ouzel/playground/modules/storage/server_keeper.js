@@ -2,6 +2,7 @@
 
 import { Conversation } from "../chat/conversation.js";
 import { pathOfFile } from "../files/attachment.js";
+import { translate } from "../texts/texts.js";
 import { itemsOf, messageOf, treeMetadata, treeParts } from "./items.js";
 import { metadataOf, takeMetadata } from "./metadata.js";
 
@@ -36,7 +37,7 @@ export class ServerKeeper {
       return { id: place + 1, parent: parent < 0 ? null : parent + 1, message: messageOf(own) };
     });
     const activeLeaf = nodes[Number(metadata.active ?? nodes.length) - 1]?.id ?? null;
-    const conversation = new Conversation({ id, title: metadata.title ?? "Untitled", updated: created * 1000, nodes, activeLeaf });
+    const conversation = new Conversation({ id, title: metadata.title ?? translate("list.untitled"), updated: created * 1000, nodes, activeLeaf });
     takeMetadata(conversation, metadata);
     return conversation;
   }
