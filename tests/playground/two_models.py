@@ -1,4 +1,4 @@
-"""A server with two models that chat, and an admin key."""
+"""A server with two models that chat, each of which repeats the user's text."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,16 +14,19 @@ FIRST, SECOND = "org/parrot", "org/second"
 
 @contextmanager
 def serving_two_models(
-    *, store_url: str | None = None, puller: ModelPuller | None = None, admin_key: str = ADMIN_KEY
+    *,
+    store_url: str | None = None,
+    puller: ModelPuller | None = None,
+    admin_key: str = "",
+    step_s: float = 0.0,
 ) -> Iterator[RunningServer]:
-    """Each model repeats the user's text, a character at a time."""
-    slow = {"step_delay_s": 0.02} if False else {}
+    options = {"max_model_len": 4096, "step_s": step_s}
     with running_server(
-        {"max_model_len": 4096, **slow},
+        options,
         names=(FIRST,),
         config=ServerConfig(admin_api_key=admin_key),
         store_url=store_url,
         puller=puller,
-        further=(ServerSetup({"max_model_len": 2048}, names=(SECOND,)),),
+        further=(ServerSetup(options, names=(SECOND,)),),
     ) as server:
         yield server
