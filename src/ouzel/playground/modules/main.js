@@ -8,7 +8,7 @@ import { showShortcuts } from "./dialogs/shortcuts_dialog.js";
 import { openTokenizer } from "./dialogs/tokenizer_dialog.js";
 import { button, byId, element, fill, isComposing } from "./dom.js";
 import { Attaching } from "./files/attaching.js";
-import { ModelsDialog } from "./models/models_dialog.js";
+import { ModelButton } from "./models/model_button.js";
 import { Server } from "./server.js";
 import { SettingsPanel } from "./settings/panel.js";
 import { Settings } from "./settings/settings.js";
@@ -51,9 +51,10 @@ async function build(api, server) {
   const settings = new Settings(server);
   const library = new Library(new ServerKeeper(api), { onChange: () => sidebar.draw(), onTrouble: notice });
   settings.onKeep = (conversation) => library.keepSettings(conversation);
-  const view = { container: byId("thread"), notice, onState: () => onState(), turnOn, chooseModel: openModels };
+  const view = { container: byId("thread"), notice, onState: () => onState(), turnOn, chooseModel: (choice) => modelButton.choose(choice) };
   const chat = new Chat({ api, settings, library, view });
   const sidebar = new Sidebar({ library, chat, notice, onChoice: () => leaveSidebar() && byId("thread").focus() });
+  const modelButton = new ModelButton({ api, settings, notice, onTake: () => takeModel(), onChange: () => onState() });
   const attaching = new Attaching({ api, settings });
   const composer = new Composer({ onSend: (text, attached) => chat.send(text, attached), onStop: () => chat.stop(), notice, attaching });
   const sentFiles = () => chat.current.path().flatMap(({ message }) => message.files);
@@ -62,10 +63,12 @@ async function build(api, server) {
   const drawPanel = () => panel.draw().catch((error) => notice(error.message));
   function onState() {
     showState(chat, composer, settings);
+    modelButton.draw();
     if (isOpen("settings") && !panel.isCurrent) drawPanel();
   }
-  function openModels(choice) {
-    new ModelsDialog({ server, api, onChange: onState, ...choice });
+  function takeModel() {
+    if (isOpen("settings")) drawPanel();
+    onState();
   }
   function turnOn(tool) {
     settings.turnOn(tool);
@@ -78,12 +81,6 @@ async function build(api, server) {
     leaveSidebar();
     composer.focus();
   };
-  const takeModel = (name) => {
-    settings.set("model", name);
-    if (isOpen("settings")) drawPanel();
-    onState();
-  };
-  byId("model").addEventListener("click", () => openModels({ chosen: settings.model.name, onChoose: takeModel }));
   byId("version").textContent = server.version;
   listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => chat.stop(), drawPanel });
   await library.open();
@@ -94,8 +91,7 @@ async function build(api, server) {
 function showState(chat, composer, settings) {
   if (!noticeHolds()) endNotice();
   const isEmpty = chat.current.nodes.length === 0;
-  const { whyNoChat, name, contextLength } = settings.model;
-  byId("model-name").textContent = name;
+  const { whyNoChat, contextLength } = settings.model;
   byId("context").textContent = contextLength === null ? "" : translate("page.contextLength", { count: contextLength });
   byId("welcome").hidden = !isEmpty || whyNoChat !== "";
   byId("composer").hidden = whyNoChat !== "";

@@ -120,6 +120,14 @@ export class SettingsPanel {
     return element("label", { class: "check" }, box, label);
   }
 
+  /** Returns a box for what concerns all conversations of this browser. */
+  #ownCheck(name, label) {
+    const { standard } = this.settings;
+    const box = element("input", { type: "checkbox", id: `set-${name}`, checked: standard.own[name] });
+    box.addEventListener("change", () => standard.setOwn(name, box.checked));
+    return element("label", { class: "check" }, box, label);
+  }
+
   #select(name, label, choices, hint) {
     const options = choices.map(([value, text]) => element("option", { value, text }));
     const select = element("select", { id: `set-${name}` }, ...options);
@@ -142,7 +150,7 @@ export class SettingsPanel {
   }
 
   #schema() {
-    const fault = element("small", { class: "fault", role: "alert" });
+    const fault = element("small", { class: "fault", role: "alert", data: { of: "Schema" } });
     const hint = translate("settings.schemaHint");
     const area = this.#text("schema", translate("settings.schema"), hint, 6, { fault, faultNow: () => this.settings.schemaFault, placeholder: SCHEMA_EXAMPLE });
     return [this.#check("hasSchema", translate("settings.hasSchema")), area, fault];
@@ -162,7 +170,7 @@ export class SettingsPanel {
   }
 
   #tools() {
-    const fault = element("small", { class: "fault", role: "alert" });
+    const fault = element("small", { class: "fault", role: "alert", data: { of: "Tools" } });
     const hint = translate("settings.toolsHint");
     const offered = BUILTIN_NAMES.map((name) => this.#builtin(name));
     const own = this.#text("tools", translate("settings.ownTools"), hint, 6, { fault, faultNow: () => this.settings.toolsFault, placeholder: TOOLS_EXAMPLE });
@@ -200,10 +208,7 @@ export class SettingsPanel {
     if (!this.settings.server.keepsConversations) {
       return element("p", { text: translate("settings.keepsNothing") });
     }
-    const { standard } = this.settings;
-    const box = element("input", { type: "checkbox", id: "set-isOnServer", checked: standard.isOnServer });
-    box.addEventListener("change", () => (standard.isOnServer = box.checked));
-    return element("label", { class: "check" }, box, translate("settings.keepOnServer"));
+    return this.#ownCheck("isOnServer", translate("settings.keepOnServer"));
   }
 }
 

@@ -67,7 +67,7 @@ export class Settings {
   }
 
   get keepsOnServer() {
-    return this.server.keepsConversations && this.standard.isOnServer;
+    return this.server.keepsConversations && this.standard.own.isOnServer;
   }
 
   /** Returns what is wrong with the settings, a line for each; nothing is sent then. */

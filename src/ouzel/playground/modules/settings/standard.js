@@ -10,18 +10,20 @@ export const LAST = "last";
 export const NOTHING = "nothing";
 const PRESET = "preset:"; // and its name
 
+const OWN = { isOnServer: true }; // whether the server is to keep new conversations
+
 const kept = new KeptText("localStorage", "ouzel.settings");
 
 export class Standard {
   #last;
   #begin;
-  #isOnServer;
 
   constructor() {
-    const { isOnServer, begin, ...values } = stored();
+    const { begin, ...values } = stored();
     this.presets = new Presets();
     this.#last = readValues(values).values;
-    this.#isOnServer = isOnServer ?? true;
+    /** What concerns all conversations of this browser. */
+    this.own = Object.fromEntries(Object.entries(OWN).map(([name, unset]) => [name, typeof values[name] === typeof unset ? values[name] : unset]));
     this.#begin = typeof begin === "string" ? begin : LAST;
   }
 
@@ -53,12 +55,9 @@ export class Standard {
     return PRESET + presetName;
   }
 
-  get isOnServer() {
-    return this.#isOnServer;
-  }
-
-  set isOnServer(isOnServer) {
-    this.#isOnServer = isOnServer;
+  /** Sets what concerns all conversations. */
+  setOwn(name, value) {
+    this.own[name] = value;
     this.#keep();
   }
 
@@ -69,7 +68,7 @@ export class Standard {
   }
 
   #keep() {
-    kept.value = JSON.stringify({ ...this.#last, isOnServer: this.#isOnServer, begin: this.#begin });
+    kept.value = JSON.stringify({ ...this.#last, ...this.own, begin: this.#begin });
   }
 }
 
