@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import httpx
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
 from tests.api.pulling import ScriptedPuller
 from tests.api.serving import RunningServer, running_server
@@ -84,39 +84,6 @@ def test_a_download_shows_its_progress_and_can_be_stopped(user_at: UserAt) -> No
         user.page.fill("#pull-name", "owner/large")
         user.page.click("#pull")
         expect(state).to_contain_text("/disk has 1 GB free")
-
-
-def test_models_that_come_and_go_have_their_state(page: Page, parrot: RunningServer) -> None:
-    """The page shows the fields of a server whose models are loaded when they are asked for."""
-    models = httpx.get(f"{parrot.url}/v1/models").json()
-    index = httpx.get(parrot.url).json()
-    away = {
-        "id": "small",
-        "state": "on_disk",
-        "disk_bytes": 500_000_000,
-        "memory_bytes": None,
-        "max_model_len": None,
-        "context_length": None,
-    }
-    broken = {"id": "large", "state": "failed", "disk_bytes": 9_000_000_000, "failure": "no room"}
-    models["data"] += [models["data"][0] | away, models["data"][0] | broken]
-    page.route("**/v1/models", lambda route: route.fulfill(json=models))
-    page.route(
-        lambda url: url == f"{parrot.url}/",
-        lambda route: (
-            route.fallback()
-            if "html" in route.request.headers["accept"]
-            else route.fulfill(json=index | {"models_memory_bytes": 2_000_000_000})
-        ),
-    )
-    user = User(page, parrot.url)
-    user.open()
-    rows = open_models(user).locator(".models > li")
-    expect(rows.nth(2)).to_contain_text("on the disk; a question loads it · 500 MB on the disk")
-    expect(rows.nth(2)).to_contain_text("fits the memory for models (2.0 GB)")
-    expect(rows.nth(3)).to_contain_text("does not fit the memory for models (2.0 GB)")
-    expect(rows.nth(3)).to_contain_text("no room")
-    page.keyboard.press("Escape")
 
 
 def test_a_server_with_one_model_offers_no_other_one(user_at: UserAt) -> None:
