@@ -14,6 +14,7 @@ from ouzel.playground import DIRECTORY, file_names
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import LOOKS, violations
 from tests.playground.chromium import Troubles, User
+from tests.playground.states import CHAT_WALKS
 
 UserAt = Callable[[RunningServer], User]
 MAX_PAGE_BYTES = 300_000
@@ -41,7 +42,7 @@ def test_every_file_is_served_with_a_strict_policy(parrot: RunningServer) -> Non
 
 
 def test_no_script_or_style_stands_in_a_page_and_no_text_becomes_html() -> None:
-    for name in file_names():
+    for name in [name for name in file_names() if not name.endswith(".png")]:
         text = (DIRECTORY / name).read_text()
         if name.endswith(".html"):
             assert not re.search(
@@ -180,32 +181,11 @@ def test_every_state_obeys_the_rules_of_accessibility(
 
     def look(state: str) -> None:
         found[state] = violations(page)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found[state].append("the page is wider than its window")
 
-    look("empty")
-    user.ask(
-        "# Title\n\n<think>no</think>\n\n| a | b |\n|--|--|\n| 1 | `2` |\n\n"
-        "```python\nx = 1\n```\n\n- a\n- b"
-    )
-    user.ask("<think>hm</think>[link](https://example.org) and **text**")
-    look("answers")
-    user.click("Edit", user.message(0))
-    look("editor")
-    user.click("Leave it", user.message(0))
-    user.click("Request")
-    look("request")
-    page.keyboard.press("Escape")
-    user.open_settings()
-    page.fill("#set-temperature", "9")
-    look("settings")
-    page.fill("#set-temperature", "")
-    page.check("#set-showsTokens")
-    page.click("#close-settings")
-    user.ask("tokens")
-    user.click("Tokens")
-    look("tokens")
-    user.page.keyboard.press("Alt+KeyF")
-    look("conversations")
+    for walk in CHAT_WALKS:
+        walk(user, look)
     assert {state: faults for state, faults in found.items() if faults} == {}
 
 

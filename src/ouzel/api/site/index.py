@@ -9,6 +9,7 @@ from ouzel import __version__
 
 class Index(msgspec.Struct):
     models: Sequence[str]
+    demo_models: Sequence[str]  # names of the small models in the package of Ouzel
     # limit of the first model; None without a model
     max_model_len: int | None
     needs_api_key: bool

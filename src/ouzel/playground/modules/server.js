@@ -18,7 +18,8 @@ export class Server {
     this.maxLogprobs = index.max_logprobs;
     this.takesMcpUrls = index.takes_mcp_urls; // a person may name MCP servers of one's own
     this.hasAdminKey = index.has_admin_key;
-    this.modelsMemoryBytes = index.models_memory_bytes; // null: no limit
+    this.modelsMemoryBytes = index.models_memory_bytes ?? null; // null: no limit
+    this.demoModels = index.demo_models; // names of the small models in the package of Ouzel
     this.models = models;
     this.hostedTools = hostedEntries.map((entry) => ({ name: nameOf(entry), entry }));
   }
@@ -86,6 +87,16 @@ class Model {
     if (this.capabilities.has("embedding")) return translate("server.forEmbeddings", { model: this.name });
     if (this.capabilities.has("rerank")) return translate("server.forRanking", { model: this.name });
     return translate("server.noTemplate", { model: this.name });
+  }
+
+  /** Tells whether it goes on with texts. */
+  get completes() {
+    return this.capabilities.has("completion");
+  }
+
+  /** Tells whether it fills in what is missing in a text. */
+  get fillsIn() {
+    return this.capabilities.has("infill");
   }
 
   get seesImages() {

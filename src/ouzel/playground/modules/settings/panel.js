@@ -1,6 +1,7 @@
 // The panel of settings: each number with the model's own default as its placeholder, and its range from the API.
 
 import { button, element, field, fill } from "../dom.js";
+import { offlineParts } from "../offline/section.js";
 import { PYTHON } from "../server.js";
 import { translate } from "../texts/texts.js";
 import { BUILTIN_NAMES } from "../tools/builtin.js";
@@ -49,6 +50,7 @@ export class SettingsPanel {
       ...this.#hosted(),
       section(translate("settings.tokens"), settings.values.showsTokens, ...this.#tokens()),
       section(translate("settings.conversations"), false, this.#keeping()),
+      ...this.#offlineCopy(),
       button(translate("settings.reset"), () => this.#reset(), { class: "quiet" }),
     );
     if (focused !== "") document.getElementById(focused)?.focus();
@@ -202,6 +204,11 @@ export class SettingsPanel {
       this.#changed();
     });
     return [this.#check("showsTokens", translate("settings.askTokens")), field(translate("settings.alternatives"), input)];
+  }
+
+  #offlineCopy() {
+    const parts = offlineParts();
+    return parts.length === 0 ? [] : [section(translate("offline.copy"), false, ...parts)];
   }
 
   #keeping() {

@@ -1,0 +1,29 @@
+"""Lists the headers of all answers for browsers: the content policy, caching, and what may vary."""
+
+# The page loads nothing from elsewhere, has no inline script, and no other page may frame it. Its
+# one policy of trusted types lets through the address of the service worker.
+CONTENT_SECURITY_POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "connect-src 'self'",
+        "manifest-src 'self'",
+        "worker-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types ouzel-worker",
+    ]
+)
+HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+PAGE_HEADERS = HEADERS | {"vary": "accept, accept-language, cookie"}
+BUILD_HEADER = "ouzel-build"  # tells the service worker which files belong together
