@@ -11,7 +11,8 @@ from typing import Any  # the types of the library's handlers
 
 import httpx
 
-from ouzel.api.site.playground import CONTENT_SECURITY_POLICY, PREVIEW, PREVIEW_HEADERS
+from ouzel.api.site.headers import CONTENT_SECURITY_POLICY, PREVIEW_HEADERS
+from ouzel.api.site.playground import PREVIEW
 from ouzel.playground import DIRECTORY
 
 _PREFIX = "/playground/"
@@ -20,6 +21,7 @@ _MEDIA_TYPES = {
     ".css": "text/css",
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
+    ".png": "image/png",
     ".json": "application/json",
 }
 _STYLES = ("base", "markdown")

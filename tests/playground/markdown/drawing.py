@@ -6,6 +6,7 @@ from typing import Any  # JSON
 from playwright.sync_api import Page
 
 _LINK = ' target="_blank" rel="noopener noreferrer nofollow"'
+_OWN_WAY = ' dir="auto"'  # each text runs the way of its own language
 _RENDER = """async text => {
     const { whenDrawn } = await import("/playground/modules/markdown/formulas/formula_view.js");
     const { renderMarkdown } = await import("/playground/modules/markdown/view.js");
@@ -94,6 +95,7 @@ class Drawing:
     def _without_repetition(html: str) -> str:
         return (
             html.replace(_LINK, "")
+            .replace(_OWN_WAY, "")
             .replace('<div class="item">', "")
             .replace("</div></li>", "</li>")
         )

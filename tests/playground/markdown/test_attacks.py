@@ -90,7 +90,8 @@ ATTACKS = [
     "$\\colorbox{red;background:url(//evil.example)}{x}$ $\\textcolor{#fff;x:y}{x}$",
     "\\begin{align} x \\label{prompt} \\tag{<img src=//evil.example>} \\end{align} $\\ref{prompt}$",
     f"$\\text{{<img src=x onerror={SCRIPT}>}}$ $\\unicode{{<script>{SCRIPT}</script>}}$",
-    f"$\\def\\constructor{{x}} \\constructor \\toString$ $\\ce{{<b onclick={SCRIPT}>}}$",
+    "$\\def\\constructor{x} \\constructor \\__proto__ \\toString$",
+    f"$\\ce{{<b onclick={SCRIPT}>}}$",
     "$\\begin{constructor}x\\end{constructor}$ $\\begin{__proto__}x\\end{__proto__}$",
 ]  # fmt: skip
 GROWING = {
@@ -161,7 +162,7 @@ ATTRIBUTES = {
         "start",
         "tabindex",
     ),
-    *("target", "title", "type", "data-tex"),
+    *("data-tex", "dir", "target", "title", "type"),
     # of MathML; `style` is set by single properties of a list
     *("accent", "columnalign", "depth", "display", "displaystyle", "fence", "form", "height"),
     *("lspace", "mathcolor", "mathvariant", "maxsize", "minsize", "rspace", "scriptlevel"),

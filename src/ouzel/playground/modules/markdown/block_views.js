@@ -9,6 +9,8 @@ import { buildInline, InlineView } from "./inline_view.js";
 
 const HEADINGS_ABOVE = 2; // of the page: its title, and who wrote the message
 const MAX_HEADING = 6;
+// Blocks that run the way of their own language, with all that is in them
+const TEXTS = new Set(["paragraph", "heading", "quote", "list", "table"]);
 
 /** Shows the children of a container. */
 export class ChildrenView {
@@ -24,8 +26,10 @@ export class ChildrenView {
       const block = children[index];
       if (!this.#views[index]?.isOf(block)) {
         this.#drop(index);
-        this.#views.push(new BlockView(block));
-        this.parent.append(this.#views[index].element);
+        const view = new BlockView(block);
+        if (this.parent.classList.contains("markdown") && TEXTS.has(block.kind)) view.element.dir = "auto";
+        this.#views.push(view);
+        this.parent.append(view.element);
       }
       this.#views[index].update(block);
       if (!block.isTentative && index === this.#numSettled) this.#numSettled += 1;
