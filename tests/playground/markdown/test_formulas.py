@@ -77,6 +77,7 @@ def test_an_environment_needs_no_marks(drawing: Drawing) -> None:
 
 def test_money_and_escapes_are_no_formulas(drawing: Drawing) -> None:
     text = "$5 and $10, US$7 or $8-$9, a\\$b\\$, `$x$` and $20,000"
+    text += "\n\nEither $5 or $10: see $x_1 and 4 $ or 5."
     drawing.draw(text)
     assert drawing.page.evaluate(_SHOWN) == []
     drawing.draw("```\n$x$\n```\n\n    $$x$$")
