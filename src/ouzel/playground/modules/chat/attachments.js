@@ -3,6 +3,7 @@
 import { arrange, element } from "../dom.js";
 import { SentAttachment } from "../files/attachment.js";
 import { Chip } from "../files/chip.js";
+import { translate } from "../texts/texts.js";
 
 export class Attachments {
   #chips = new Map();
@@ -63,5 +64,5 @@ export class Attachments {
 }
 
 export function attachmentList() {
-  return element("ul", { class: "attachments", "aria-label": "Files to send" });
+  return element("ul", { class: "attachments", "aria-label": translate("composer.filesToSend") });
 }

@@ -1,6 +1,7 @@
 // Where a person writes: Enter sends, Shift and Enter begins a line, Escape stops the answer.
 
 import { byId, isComposing } from "../dom.js";
+import { translate } from "../texts/texts.js";
 import { Attachments } from "./attachments.js";
 
 const DROP_MS = 200; // how long after its last event nothing is dragged over the page any more
@@ -67,7 +68,7 @@ export class Composer {
     const { items } = this.attachments;
     if (this.isBusy || (text === "" && items.length === 0)) return;
     const hasFailed = () => items.some(({ isFailed }) => isFailed);
-    if (hasFailed()) return this.notice("Nothing was sent: a file is not there. Try it again, or remove it.", hasFailed);
+    if (hasFailed()) return this.notice(translate("composer.fileFailed"), hasFailed);
     if (!this.onSend(text, this.attachments.sent)) return;
     this.area.value = "";
     this.attachments.take();

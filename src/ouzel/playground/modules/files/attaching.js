@@ -1,6 +1,7 @@
 // Files that a person pastes, drops or chooses become attachments, where the model or the server can do something with them.
 
 import { PYTHON } from "../server.js";
+import { translate } from "../texts/texts.js";
 import { Attachment } from "./attachment.js";
 import { kindOf, likelyUse, usesOf } from "./kinds.js";
 import { shortName } from "./names.js";
@@ -20,8 +21,11 @@ export class Attaching {
   /** Returns a line for people about files that nothing can be done with. */
   explain(refused) {
     const { model, server } = this.settings;
-    const kinds = ["texts", model.seesImages ? "pictures" : "", model.readsPdfs ? "PDFs" : "", server.runsPython ? "files for Python" : ""].filter(Boolean);
-    return `Not a file that can be used here: ${refused.join(", ")}. This model takes ${kinds.join(", ")}.`;
+    const kinds = [translate("files.texts")];
+    if (model.seesImages) kinds.push(translate("files.pictures"));
+    if (model.readsPdfs) kinds.push(translate("files.pdfs"));
+    if (server.runsPython) kinds.push(translate("files.filesForPython"));
+    return translate("files.notUsable", { names: refused.join(", "), kinds: kinds.join(", ") });
   }
 
   async #attach(file) {

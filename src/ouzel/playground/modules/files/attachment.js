@@ -1,6 +1,7 @@
 // A file that a person attaches: it is read in the page, or uploaded to the server. It knows how far that is.
 
 import { announce } from "../announcer.js";
+import { translate } from "../texts/texts.js";
 import { isPicture } from "./kinds.js";
 import { safeName, sizeText } from "./names.js";
 
@@ -85,7 +86,7 @@ export class Attachment {
   async #upload() {
     this.#controller.signal.throwIfAborted();
     const { maxFileBytes } = this.server;
-    if (this.size > maxFileBytes) throw new Error(`It is too large: the server takes at most ${sizeText(maxFileBytes)}.`);
+    if (this.size > maxFileBytes) throw new Error(translate("files.tooLarge", { limit: sizeText(maxFileBytes) }));
     const form = new FormData();
     form.append("purpose", PURPOSE);
     form.append("file", this.file, this.name);
@@ -96,13 +97,13 @@ export class Attachment {
     const { id } = await this.api.upload("v1/files", form, { onProgress, signal: this.#controller.signal });
     this.id = id;
     if (this.#controller.signal.aborted) this.discard();
-    else announce(`${this.name} is uploaded`);
+    else announce(translate("files.uploaded", { name: this.name }));
   }
 
   #fail(error) {
     if (error.name === "AbortError") return;
     this.error = error.message;
-    announce(`${this.name}: ${error.message}`);
+    announce(translate("files.failed", { name: this.name, reason: error.message }));
     this.#onChange();
   }
 }
@@ -136,7 +137,7 @@ function dataUrlOf(file, kind) {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(reader.result);
-    reader.onerror = () => reject(new Error("It cannot be read."));
+    reader.onerror = () => reject(new Error(translate("files.unreadable")));
     reader.readAsDataURL(kind === "text" ? new File([file], file.name, { type: "text/plain" }) : file);
   });
 }

@@ -1,6 +1,7 @@
 // A file as a small card: its name, its size, and how far it is. Cards of files that are attached have controls.
 
 import { button, element } from "../dom.js";
+import { formatNumber, translate } from "../texts/texts.js";
 import { isPicture, USES } from "./kinds.js";
 import { endingOf, shortName, sizeText } from "./names.js";
 
@@ -15,10 +16,10 @@ export class Chip {
   constructor(item, { onRemove }) {
     this.item = item;
     const name = shortName(item.name);
-    this.#sign = element("span", { class: "file-sign", "aria-hidden": "true", text: endingOf(item.name) || "FILE" });
-    this.#progress = element("progress", { max: 1, "aria-label": `Upload of ${name}` });
-    this.#retry = button(`Try ${name} again`, () => item.tryAgain(), { icon: "↻", class: "retry" });
-    const remove = button(`Remove ${name}`, onRemove, { icon: "×", class: "remove" });
+    this.#sign = element("span", { class: "file-sign", "aria-hidden": "true", text: endingOf(item.name) || translate("files.sign") });
+    this.#progress = element("progress", { max: 1, "aria-label": translate("files.upload", { name }) });
+    this.#retry = button(translate("files.tryAgain", { name }), () => item.tryAgain(), { icon: "↻", class: "retry" });
+    const remove = button(translate("files.remove", { name }), onRemove, { icon: "×", class: "remove" });
     const text = element("span", { class: "file-text" }, nameView(item.name), this.#state, this.#progress);
     if (item.uses.length > 1) this.#choice = this.#useChoice(name);
     this.element = element("li", { class: "file" }, this.#sign, text, this.#choice, this.#retry, remove);
@@ -32,7 +33,7 @@ export class Chip {
     const isBusy = !isReady && !isFailed;
     this.element.classList.toggle("failed", isFailed);
     this.element.setAttribute("aria-busy", String(isBusy));
-    const said = isBusy ? `${Math.floor((progress ?? 0) * 100)} %` : uses.length === 1 && use !== "model" ? USES[use] : "";
+    const said = isBusy ? percent(progress ?? 0) : uses.length === 1 && use !== "model" ? USES[use] : "";
     this.#state.textContent = isFailed ? error : [sizeText(size ?? null), said].filter(Boolean).join(" · ");
     this.#progress.hidden = !isBusy;
     this.#progress.value = progress ?? 0;
@@ -50,7 +51,7 @@ export class Chip {
   #useChoice(name) {
     const { item } = this;
     const options = item.uses.map((use) => element("option", { value: use, text: USES[use] }));
-    const select = element("select", { "aria-label": `Use of ${name}` }, ...options);
+    const select = element("select", { "aria-label": translate("files.use", { name }) }, ...options);
     select.addEventListener("change", () => item.setUse(select.value));
     return select;
   }
@@ -59,10 +60,10 @@ export class Chip {
 /** Returns the card of a file that was sent. `onDelete` is called when a person wants it gone from the server. */
 export function sentFileView(file, onDelete) {
   const { name, size, use, isDeleted } = file;
-  const said = isDeleted ? "Deleted" : use === "model" ? "" : USES[use];
+  const said = isDeleted ? translate("files.deleted") : use === "model" ? "" : USES[use];
   const state = element("span", { class: "file-state", text: [sizeText(size ?? null), said].filter(Boolean).join(" · ") });
-  const sign = element("span", { class: "file-sign", "aria-hidden": "true", text: endingOf(name) || "FILE" });
-  const remove = isDeleted ? null : button(`Delete ${shortName(name)} from the server`, onDelete, { icon: "×", class: "remove" });
+  const sign = element("span", { class: "file-sign", "aria-hidden": "true", text: endingOf(name) || translate("files.sign") });
+  const remove = isDeleted ? null : button(translate("files.deleteFromServer", { name: shortName(name) }), onDelete, { icon: "×", class: "remove" });
   return element("li", { class: `file${isDeleted ? " gone" : ""}` }, sign, element("span", { class: "file-text" }, nameView(name), state), remove);
 }
 
@@ -70,6 +71,10 @@ export function sentFileView(file, onDelete) {
 export function attachmentView({ name, url }, properties = {}) {
   if (isPicture(url)) return element("img", { src: url, alt: name, title: name, ...properties });
   return nameView(name);
+}
+
+function percent(share) {
+  return translate("files.percent", { number: formatNumber(Math.floor(share * 100)) });
 }
 
 /** The direction of a name's own letters stays in the name. */

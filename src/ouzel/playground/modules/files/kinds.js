@@ -1,12 +1,18 @@
 // What a file is, and for what it can be used: the model reads it, code in the sandbox opens it, or it is searched.
 
+import { translate } from "../texts/texts.js";
+
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
 const HEAD_BYTES = 65_536; // as much of a file as is looked at
 const PDF = "%PDF-";
 const SEARCHABLE = /\.(docx|pdf|html?)$/i; // beside texts
 const TABLES = /\.(csv|tsv|jsonl?|xlsx?|parquet|sqlite3?|db|zip)$/i;
 /** What a file can be used for, with the words for people. */
-export const USES = { model: "The model reads it", python: "For Python", search: "Only for searches" };
+export const USES = {
+  model: translate("files.useModel"),
+  python: translate("files.usePython"),
+  search: translate("files.useSearch"),
+};
 
 /** Tells a picture from another file, by its data URL or address. */
 export function isPicture(url) {
