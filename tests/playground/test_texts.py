@@ -23,7 +23,7 @@ _CATEGORIES = {
 }
 _VALUE = re.compile(r"\{(\w+)\}")
 _CALL = re.compile(r'translate(?:Parts)?\(\s*"([\w.]+)"')
-_PREFIX = re.compile(r"`([a-z]+\.(?:\w+\.)?)\$\{")  # of keys whose last part is a value
+_PREFIX = re.compile(r"`([a-z]+\.(?:\w+\.)?)\$\{")  # the last part of such keys is a value
 _PLACE = re.compile(r"\{\{([\w.]+)\}\}")
 _PAGE = {"accept": "text/html"}
 
@@ -40,7 +40,7 @@ def _sources() -> str:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_language_has_each_text_with_its_values(language: str) -> None:
     english, texts = read_texts("en"), read_texts(language)
-    assert list(texts) == list(english)  # in the same order, so that files can be compared
+    assert list(texts) == list(english)  # the same order makes files comparable
     for key, text in texts.items():
         forms = _forms(text)
         assert isinstance(text, str) or set(text) == _CATEGORIES[language], key

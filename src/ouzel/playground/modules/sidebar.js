@@ -35,7 +35,7 @@ export class Sidebar {
 
   #row(record) {
     const isCurrent = record.key === this.chat.current.key;
-    const open = button(record.title, () => this.#open(record.key), { class: "title", "aria-current": isCurrent ? "true" : null, title: record.title });
+    const open = button(record.title, () => this.#open(record.key), { class: "title", dir: "auto", "aria-current": isCurrent ? "true" : null, title: record.title });
     const row = element("li", { class: isCurrent ? "current" : null, data: { key: record.key } }, open);
     const tools = [
       button(`Rename ${record.title}`, () => this.#rename(row, record), { icon: "✎" }),
@@ -58,7 +58,7 @@ export class Sidebar {
   }
 
   #rename(row, record) {
-    const input = element("input", { "aria-label": "Title", maxlength: 200 });
+    const input = element("input", { "aria-label": "Title", dir: "auto", maxlength: 200 });
     input.value = record.title;
     this.#isRenaming = true;
     const end = async (isKept) => {
