@@ -33,6 +33,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "script-src 'self'",
         "style-src 'self'",
         "img-src 'self' data: blob:",
+        "media-src data:",
         "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",

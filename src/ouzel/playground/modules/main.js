@@ -53,7 +53,7 @@ async function build(api, server) {
   const chat = new Chat({ api, settings, library, view });
   const sidebar = new Sidebar({ library, chat, notice, onChoice: () => leaveSidebar() && byId("thread").focus() });
   const attaching = new Attaching({ api, settings });
-  const composer = new Composer({ onSend: (text, attached) => chat.send(text, attached), onStop: () => chat.stop(), notice, attaching });
+  const composer = new Composer({ onSend: (text, attached) => chat.send(text, attached), onStop: () => chat.stop(), notice, attaching, situation: () => chat.situation });
   const sentFiles = () => chat.current.path().flatMap(({ message }) => message.files);
   const attachedFiles = () => [...sentFiles().filter(({ use }) => use !== "python"), ...composer.attachments.searchable];
   const panel = new SettingsPanel(byId("settings-fields"), settings, api, { onChange: () => view.onState(), attachedFiles });
@@ -71,6 +71,7 @@ async function build(api, server) {
   };
   chooseModel(settings, () => {
     if (isOpen("settings")) drawPanel();
+    chat.redraw();
     view.onState();
   });
   byId("version").textContent = server.version;

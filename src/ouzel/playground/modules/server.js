@@ -14,6 +14,10 @@ export class Server {
     this.version = index.version;
     this.keepsConversations = index.keeps_conversations;
     this.maxFileBytes = index.max_file_bytes; // null: it stores no files
+    this.maxBodyBytes = index.max_body_bytes;
+    this.maxMediaBytes = index.max_media_bytes; // of one picture, video or PDF
+    this.maxPictures = index.max_images; // of one request; a page of a PDF is one
+    this.maxVideos = index.max_videos;
     this.searchesFiles = index.searches_files;
     this.maxLogprobs = index.max_logprobs;
     this.models = models;
@@ -72,6 +76,10 @@ class Model {
 
   get seesImages() {
     return this.inputs.has("image");
+  }
+
+  get seesVideos() {
+    return this.inputs.has("video");
   }
 
   get readsPdfs() {

@@ -51,7 +51,7 @@ export class MessageView {
 
   /** Draws what stands around the text, once the message is whole. `place` says where in the tree it stands. */
   settle(place) {
-    const settledAs = `${place.siblings.map((node) => node.id)} ${place.isLast}`;
+    const settledAs = `${place.siblings.map((node) => node.id)} ${place.isLast} ${place.unseen}`;
     if (settledAs === this.#settledAs) return; // to draw the same again would take the focus, and tell alerts again
     this.#settledAs = settledAs;
     this.#place = place;
@@ -61,7 +61,7 @@ export class MessageView {
     if (message.toolCalls.length > 0) this.#drawCalls(place.isLast && message.error === null);
     this.#drawHosted(place.isLast && message.error === null && message.finishReason !== "stopped");
     this.#cite();
-    fill(this.#notes, this.#citations?.list(), schemaNote(message), this.#errorNote(), finishNote(message));
+    fill(this.#notes, unseenNote(place), this.#citations?.list(), schemaNote(message), this.#errorNote(), finishNote(message));
     fill(this.#footer, this.#branches(), ...this.#buttons(), figuresNote(message));
   }
 
@@ -238,6 +238,10 @@ function schemaNote({ schema, content, error, toolCalls, finishReason }) {
     const why = finishReason === "length" || finishReason === "stopped" ? translate("message.wasCutOff") : fault.message;
     return element("div", { class: "note error", text: translate("message.isNoJson", { why }) });
   }
+}
+
+function unseenNote({ unseen }) {
+  return unseen === "" ? null : element("div", { class: "note unseen", text: unseen });
 }
 
 function finishNote({ finishReason }) {

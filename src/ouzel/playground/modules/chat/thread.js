@@ -37,7 +37,7 @@ export class Thread {
     arrange(this.list, views.map((view) => view.element));
     for (const [index, view] of views.entries()) {
       if (view.node === conversation.running) continue;
-      view.settle({ siblings: conversation.siblings(view.node), isLast: index === path.length - 1 });
+      view.settle({ siblings: conversation.siblings(view.node), isLast: index === path.length - 1, unseen: this.actions.unseenOf(view.node) });
     }
     if (focused !== null && !this.list.contains(document.activeElement)) views[Math.min(focused.index, views.length - 1)]?.focus(focused.label);
     this.followEnd();
