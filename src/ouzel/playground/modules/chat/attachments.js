@@ -46,7 +46,7 @@ export class Attachments {
     const room = roomTaken(situation.messages);
     for (const [item, chip] of this.#chips) {
       item.consider(situation, room);
-      takeRoom(room, item);
+      if (!item.refusal) takeRoom(room, item);
       chip.draw();
     }
   }

@@ -51,7 +51,8 @@ export class ComposerLine {
     this.#tellExcess(total > model.contextLength, model);
     const values = { count: total, limit: model.contextLength };
     if (this.#isTooMuch) return translate("composer.tooManyTokens", values);
-    return translate(read.some(({ numTokens }) => (numTokens ?? null) === null) ? "composer.atLeastTokens" : "composer.aboutTokens", values);
+    if (read.every(({ numTokens }) => numTokens !== null)) return translate("composer.aboutTokens", values);
+    return total === 0 ? "" : translate("composer.atLeastTokens", values);
   }
 
   #tellExcess(isTooMuch, { contextLength }) {

@@ -1,6 +1,6 @@
 // What the chosen model does not see of earlier messages is left out of requests, and said at the message.
 
-import { isReadBy, kindOfFile, kindOfUrl } from "../files/kinds.js";
+import { isReadBy, kindOfFile, kindOfUrl, nameKinds } from "../files/kinds.js";
 import { isRead } from "../storage/items.js";
 import { translate } from "../texts/texts.js";
 
@@ -10,7 +10,6 @@ const MARKS = {
   video: "[The user sent a video here, which you cannot see.]",
   pdf: "[The user sent a PDF here, which you cannot read.]",
 };
-const TEXTS = { picture: "message.unseenPictures", video: "message.unseenVideos", pdf: "message.unseenPdfs" };
 
 /** Returns a message without files that the model of the situation does not see; a mark stands for each of them. */
 export function withoutUnseen(said, situation) {
@@ -25,7 +24,7 @@ export function withoutUnseen(said, situation) {
 /** Says what of a message the model does not see; empty where it sees all. */
 export function unseenText(said, situation) {
   const unseen = new Set(kindsOf(said).filter((kind) => !sees(kind, situation)));
-  return [...unseen].map((kind) => translate(TEXTS[kind], { model: situation.model.name })).join(" ");
+  return unseen.size === 0 ? "" : translate("message.unseen", { model: situation.model.name, kinds: nameKinds([...unseen]) });
 }
 
 function kindsOf({ images, files }) {

@@ -5,6 +5,7 @@ import { translate } from "../texts/texts.js";
 const SEARCHABLE = /\.(docx|pdf|html?)$/i; // beside texts
 const TABLES = /\.(csv|tsv|jsonl?|xlsx?|parquet|sqlite3?|db|zip)$/i;
 const KINDS_BY_ENDING = { pdf: "pdf", png: "picture", jpg: "picture", jpeg: "picture", webp: "picture", gif: "picture", bmp: "picture" };
+const KINDS = { text: "files.texts", picture: "files.pictures", video: "files.videos", pdf: "files.pdfs" };
 /** What a file can be used for, with the words for people. */
 export const USES = {
   model: translate("files.useModel"),
@@ -42,7 +43,7 @@ export function whyUnread(kind, model) {
   if (kind === "video") return translate("files.seesNoVideos", values);
   if (kind === "sound") return translate("files.hearsNothing", values);
   if (kind === "pdf") return translate(model.seesImages ? "files.serverReadsNoPdfs" : "files.seesNoPages", values);
-  return translate("files.unknownKind", { ...values, kinds: kindsReadBy(model).join(", ") });
+  return translate("files.unknownKind", { ...values, kinds: nameKinds(Object.keys(KINDS).filter((each) => isReadBy(each, model))) });
 }
 
 /** Returns what a file of this kind can be used for with a model and a server. */
@@ -68,7 +69,7 @@ export function isForPython(use) {
   return use === "python" || use === "both";
 }
 
-function kindsReadBy(model) {
-  const kinds = { text: "files.texts", picture: "files.pictures", video: "files.videos", pdf: "files.pdfs" };
-  return Object.keys(kinds).filter((kind) => isReadBy(kind, model)).map((kind) => translate(kinds[kind]));
+/** Returns the names of kinds for people, as a list. */
+export function nameKinds(kinds) {
+  return kinds.map((kind) => translate(KINDS[kind])).join(", ");
 }

@@ -22,14 +22,15 @@ export async function numPagesOf(file) {
   return largest > 0 ? largest : null;
 }
 
+/** Returns the largest number of pages that a node of the tree has. A node's number is the one nearest to its type. */
 function largestCount(text) {
+  const counts = [...text.matchAll(COUNT)].map((found) => ({ at: found.index, number: Number(found[1]) }));
   let largest = 0;
+  let place = 0;
   for (const { index } of text.matchAll(NODE)) {
-    const start = Math.max(0, index - REACH);
-    const counts = [...text.slice(start, index + REACH).matchAll(COUNT)];
-    const distance = (found) => Math.abs(start + found.index - index);
-    const nearest = counts.reduce((best, found) => (best === null || distance(found) < distance(best) ? found : best), null);
-    if (nearest !== null) largest = Math.max(largest, Number(nearest[1]));
+    while (place + 1 < counts.length && Math.abs(counts[place + 1].at - index) <= Math.abs(counts[place].at - index)) place += 1;
+    const nearest = counts[place];
+    if (nearest !== undefined && Math.abs(nearest.at - index) < REACH) largest = Math.max(largest, nearest.number);
   }
   return largest;
 }
