@@ -161,7 +161,7 @@ def test_an_answer_that_is_stopped_before_it_begins_ends_on_the_server(
 ) -> None:
     user = user_at(slow)
     held: list[Route] = []
-    user.page.route("**/v1/responses", lambda route: held.append(route))
+    user.page.route("**/v1/responses", lambda route: held.extend([route]))
     user.send(LONG)
     while held == []:
         user.page.wait_for_timeout(20)

@@ -86,13 +86,23 @@ export class Chat {
     return true;
   }
 
-  regenerate(node) {
+  /** `model` makes the other answer, in the place of the conversation's own. */
+  regenerate(node, model = null) {
     if (!this.#maySend()) return;
     const conversation = this.#conversation;
     if (node.message.error?.responseId) return void this.running.resumeNode(conversation, node);
     if (isSettled(node.message) || conversation.hasBehind(node)) conversation.activeLeaf = node.parent;
     else conversation.remove(node);
-    this.running.answer(conversation);
+    this.running.answer(conversation, { model });
+  }
+
+  get hasOtherModels() {
+    return this.settings.server.chattingModels.length > 1;
+  }
+
+  /** Lets a person choose the model of another answer. */
+  regenerateWith(node) {
+    this.view.chooseModel({ chosen: node.message.model, onChoose: (name) => this.regenerate(node, name) });
   }
 
   /** Asks again what got no answer. */
@@ -214,6 +224,7 @@ export class Chat {
 
   #show(conversation) {
     this.#opening = null;
+    this.settings.look(conversation);
     this.#conversation = conversation;
     if (conversation.key !== undefined) this.running.resume(conversation);
     this.#draw();

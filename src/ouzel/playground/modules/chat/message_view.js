@@ -5,6 +5,7 @@ import { attachmentView, sentFileView } from "../files/chip.js";
 import { MarkdownView } from "../markdown/view.js";
 import { translate } from "../texts/texts.js";
 import { attachmentList, Attachments } from "./attachments.js";
+import { branchesView } from "./branches.js";
 import { CitationsView } from "./citations_view.js";
 import { footnotesOf, textWithSources } from "./footnotes.js";
 import { decisionText } from "./hosted_texts.js";
@@ -37,7 +38,8 @@ export class MessageView {
     this.actions = actions;
     const { role } = node.message;
     const name = NAMES[role] ? translate(NAMES[role]) : role;
-    const heading = element("h2", { class: "role", text: name });
+    const { model } = node.message;
+    const heading = element("h2", { class: "role" }, name, model === null ? null : element("bdi", { class: "made-by", text: ` · ${model}` }));
     this.element = element("article", { class: `message ${role}`, "aria-label": name, tabindex: -1 }, heading, this.#reasoning, this.#content, this.#notes, this.#footer);
     this.#drawContent();
   }
@@ -73,7 +75,7 @@ export class MessageView {
     this.#drawHosted(place.isLast && message.error === null && message.finishReason !== "stopped");
     this.#cite();
     fill(this.#notes, this.#citations?.list(), ...notesOf(this.node, place, this.actions));
-    fill(this.#footer, this.#branches(), ...this.#buttons(), figuresNote(message));
+    fill(this.#footer, branchesView(this.node, place.siblings, (there) => this.actions.show(there)), ...this.#buttons(), figuresNote(message));
   }
 
   /** Gives the focus to the button of this label, or to the message where it has none. */
@@ -92,7 +94,7 @@ export class MessageView {
       files.length > 0 ? element("ul", { class: "attachments", "aria-label": translate("composer.files") }, ...files) : null,
     );
     if (message.role === "approval") return this.#content.append(element("div", { class: "plain", text: message.approvals.map(decisionText).join("\n") }));
-    if (message.role !== "assistant") return this.#content.append(element("div", { class: "plain", text: message.content }));
+    if (message.role !== "assistant") return this.#content.append(element("div", { class: "plain", dir: "auto", text: message.content }));
     const prose = element("div", { class: "markdown" });
     this.#content.append(prose);
     this.#citations = new CitationsView(prose, this.actions.download);
@@ -145,18 +147,6 @@ export class MessageView {
     this.#hosted.draw(hosted, isOpen);
   }
 
-  #branches() {
-    const { siblings } = this.#place;
-    if (siblings.length < 2) return null;
-    const index = siblings.indexOf(this.node);
-    const turn = (label, icon, step) => {
-      const there = siblings[index + step];
-      return button(label, () => this.actions.show(there), { icon, disabled: there === undefined });
-    };
-    const count = element("span", { text: `${index + 1} / ${siblings.length}` });
-    return element("span", { class: "branches" }, turn(translate("message.branchBefore"), "‹", -1), count, turn(translate("message.nextBranch"), "›", 1));
-  }
-
   #buttons() {
     const { role, content, tokens, finishReason, toolCalls, hosted } = this.node.message;
     const { isLast } = this.#place;
@@ -169,6 +159,7 @@ export class MessageView {
       copy,
       edit,
       button(translate("message.regenerate"), () => this.actions.regenerate(this.node)),
+      this.actions.hasOtherModels ? button(translate("message.regenerateWith"), () => this.actions.regenerateWith(this.node), { icon: "▾", "aria-haspopup": "dialog" }) : null,
       isCut ? button(translate("message.continue"), () => this.actions.continueAnswer(this.node)) : null,
       tokens ? this.#tokensButton(tokens) : null,
       button(translate("message.request"), () => this.actions.showRequest(this.node)),

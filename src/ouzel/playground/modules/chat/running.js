@@ -48,14 +48,19 @@ export class RunningAnswers {
     forgetAnswer(key);
   }
 
-  /** Asks for an answer behind the last message. It goes on with the message `continued`, where there is one. */
-  async answer(conversation, { continued = null, round = 0 } = {}) {
-    const body = bodyFor(this.settings, conversation.path(), { continued, isBackground: this.settings.keepsOnServer });
+  /**
+   * Asks for an answer behind the last message. It goes on with the message `continued`, where there is one. `model` makes
+   * the answer in the place of the conversation's own.
+   */
+  async answer(conversation, { continued = null, round = 0, model = null } = {}) {
+    const own = this.settings.of(conversation);
+    const settings = model === null ? own : own.withModel(model);
+    const body = bodyFor(settings, conversation.path(), { continued, isBackground: this.settings.keepsOnServer });
     const begun = continued === null ? {} : { content: continued.content, reasoning: continued.reasoning };
     if (conversation.key !== undefined) this.drop(conversation.key); // of an answer that got lost on its way
-    const node = conversation.add(conversation.activeLeaf, message("assistant", { schema: this.settings.schema, ...begun }));
+    const node = conversation.add(conversation.activeLeaf, message("assistant", { model: settings.model.name, schema: settings.schema, ...begun }));
     announce(translate("answer.begins"));
-    await this.#make(conversation, node, round, (options, kept) => {
+    await this.#make(conversation, node, { settings, round, model }, (options, kept) => {
       this.save(conversation).then(options.keep); // what was asked outlives the page
       return streamAnswer(this.api, body, { ...options, onId: (id) => (kept.responseId = id) });
     });
@@ -101,15 +106,15 @@ export class RunningAnswers {
   }
 
   async #continueResponse(conversation, node, responseId) {
-    const { schema, error } = node.message;
+    const { model, schema, error } = node.message;
     node.message.error = null;
     const input = conversation.path(node.parent).flatMap((each) => itemsOf(each.message));
     const onFirst = () => {
-      Object.assign(node.message, message("assistant", { schema }));
+      Object.assign(node.message, message("assistant", { model, schema }));
       this.view.onRestart(conversation, node);
     };
     if (error !== null) this.view.onRestart(conversation, node);
-    await this.#make(conversation, node, 0, (options, kept) => {
+    await this.#make(conversation, node, { settings: this.settings.of(conversation), round: 0, model: null }, (options, kept) => {
       kept.responseId = responseId;
       options.keep();
       return resumeAnswer(this.api, responseId, { ...options, onFirst, input });
@@ -117,10 +122,10 @@ export class RunningAnswers {
   }
 
   /**
-   * `stream` makes the answer; it gets the options of streamAnswer with `keep`, which is to be called once the
-   * conversation is stored, and the entry that keeps the answer from then on.
+   * `stream` makes the answer, and `run` says how tools go on behind it. `stream` gets the options of streamAnswer with
+   * `keep`, which is to be called once the conversation is stored, and the entry that keeps the answer from then on.
    */
-  async #make(conversation, node, round, stream) {
+  async #make(conversation, node, run, stream) {
     const controller = new AbortController();
     const kept = new KeptAnswer(conversation, node);
     conversation.running = node;
@@ -148,7 +153,7 @@ export class RunningAnswers {
     tellEnd(node.message);
     await this.#settle(conversation, node.message, kept);
     end();
-    this.#runTools(conversation, node, round);
+    this.#runTools(conversation, node, run);
   }
 
   /** Stores the conversation, which then has all that the server has of the response. */
@@ -171,13 +176,13 @@ export class RunningAnswers {
   }
 
   /** Calls of built-in tools alone are answered at once, where that is set. */
-  #runTools(conversation, { id, message: said }, round) {
+  #runTools(conversation, { id, message: said }, { settings, round, model }) {
     const node = conversation.node(id);
     const isOurs = said.toolCalls.length > 0 && !said.hosted.some(({ type }) => type === "mcp_approval_request") && said.toolCalls.every((call) => BUILTIN_NAMES.includes(call.name));
-    const isDue = isOurs && said.finishReason === "tool_calls" && this.settings.values.runsBuiltinTools;
-    if (!isDue || this.settings.faults.length > 0 || round >= MAX_TOOL_ROUNDS || this.has(conversation) || conversation.activeLeaf !== id) return;
+    const isDue = isOurs && said.finishReason === "tool_calls" && settings.values.runsBuiltinTools;
+    if (!isDue || settings.faults.length > 0 || round >= MAX_TOOL_ROUNDS || this.has(conversation) || conversation.activeLeaf !== id) return;
     addResults(conversation, node, said.toolCalls.map(runBuiltin));
-    this.answer(conversation, { round: round + 1 });
+    this.answer(conversation, { round: round + 1, model });
   }
 }
 
