@@ -23,6 +23,11 @@ export class SettingsPanel {
     this.collections = new CollectionsField({ api, settings, attachedFiles, onChange });
   }
 
+  /** Shows other settings from now on. */
+  look(settings) {
+    this.shown = settings;
+  }
+
   /** Tells whether the panel shows the settings of the conversation that is shown. */
   get isCurrent() {
     return this.#drawn === this.shown.conversation;
@@ -35,7 +40,7 @@ export class SettingsPanel {
     this.#drawn = conversation;
     const [defaults] = await Promise.all([model.defaults(this.api).catch(() => ({})), settings.server.loadFields(this.api)]);
     if (settings.model !== model || this.#drawn !== conversation) return; // another one has been chosen meanwhile
-    this.settings = settings;
+    this.settings = this.collections.settings = settings;
     const focused = this.container.contains(document.activeElement) ? document.activeElement.id : "";
     this.presets = new PresetsField(settings, { onTake: (name) => this.#takePreset(name) });
     fill(
