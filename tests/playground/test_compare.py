@@ -50,7 +50,9 @@ def test_both_models_answer_and_one_conversation_goes_on(
     expect(second.locator(".figures")).to_contain_text("tokens/s")
     user.ask("and again")
     assert answers(user) == ["and again", "and again"]
-    expect(page.locator("#conversations .title")).to_have_text(["hello", "hello"])
+    expect(page.locator("#conversations .title")).to_have_text(
+        [f"hello · {SECOND}", f"hello · {FIRST}"]
+    )
     second.get_by_role("button", name="Go on with this one").click()
     expect(page.locator("#compare")).to_be_hidden()
     expect(page.locator("#model-name")).to_have_text(SECOND)

@@ -86,17 +86,20 @@ async function build(api, server) {
     showState({ chat, composer, completion, comparing, settings });
     modelButton.draw();
     if (!comparing.isShown) panel.look(settings);
-    else if (panel.shown === settings) panel.look(comparing.settings);
+    else if (panel.shown === settings) setOpen("settings", "toggle-settings", false);
     if (isOpen("settings") && !panel.isCurrent) drawPanel();
   }
   function showChosen() {
     if (leaveComparison()) onState();
     if (leaveSidebar()) byId("thread").focus();
   }
-  async function showSettings(ofColumn) {
-    panel.look(ofColumn);
+  async function showSettings(ofColumn, caption) {
+    const opener = document.activeElement;
+    panel.look(ofColumn, caption);
     await drawPanel();
-    if (!isOpen("settings")) toggle("settings", "toggle-settings");
+    setOpen("settings", "toggle-settings", true);
+    byId("close-settings").focus();
+    byId("close-settings").addEventListener("click", () => comparing.isShown && opener.focus(), { once: true });
   }
   async function openCompared(key) {
     leaveComparison();
@@ -153,7 +156,7 @@ function showState({ chat, composer, completion, comparing, settings }) {
   byId("welcome").hidden = !isEmpty || whyNoChat !== "";
   byId("composer").hidden = whyNoChat !== "" || isCompletion;
   byId("no-chat").textContent = isCompletion ? "" : whyNoChat;
-  byId("model").hidden = comparing.isShown; // each column has one of its own
+  for (const id of ["model", "toggle-settings"]) byId(id).hidden = comparing.isShown; // each column has its own
   byId("title").textContent = comparing.isShown ? translate("compare.title") : isCompletion ? translate("completion.title") : chat.current.title || translate("list.newConversation");
   completion.draw();
   document.title = chat.current.title ? `${chat.current.title} · Ouzel` : "Ouzel";
@@ -167,6 +170,7 @@ function whenIdle(act) {
 
 function listen({ begins, openTokens, stop, drawPanel }) {
   const toggleSettings = async () => {
+    if (byId("toggle-settings").hidden && !isOpen("settings")) return; // each column has a button of its own
     if (!isOpen("settings")) await drawPanel();
     toggle("settings", "toggle-settings");
   };

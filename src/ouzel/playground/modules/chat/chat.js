@@ -7,7 +7,7 @@ import { PYTHON } from "../server.js";
 import { isSettled } from "../storage/server_keeper.js";
 import { translate } from "../texts/texts.js";
 import { Conversation, message, titleOf } from "./conversation.js";
-import { bodyFor } from "./request.js";
+import { bodyFor, withoutSecrets } from "./request.js";
 import { RunningAnswers, addResults } from "./running.js";
 import { Thread } from "./thread.js";
 
@@ -164,7 +164,7 @@ export class Chat {
 
   showRequest(node) {
     if (this.settings.faults.length > 0) return this.#noticeFaults();
-    showRequest(bodyFor(this.settings, this.#conversation.path(node.parent)));
+    showRequest(withoutSecrets(bodyFor(this.settings, this.#conversation.path(node.parent))));
   }
 
   /** Returns the results of the other calls of an answer, which one that is edited has behind it. */

@@ -1,14 +1,14 @@
 // One of the two columns of a comparison: a conversation with settings of its own.
 
 import { Chat } from "../chat/chat.js";
-import { Conversation } from "../chat/conversation.js";
+import { Conversation, titleOf } from "../chat/conversation.js";
 import { button, element, fill } from "../dom.js";
 import { Settings } from "../settings/settings.js";
 import { frozen } from "../settings/values.js";
 import { translate } from "../texts/texts.js";
 
 export class Column {
-  #model = button("", () => this.#chooseModel(), { class: "column-model", "aria-haspopup": "dialog" });
+  #model = button("", () => this.#chooseModel(), { class: "column-model model-button", "aria-haspopup": "dialog" });
   #preset = element("select", { "aria-label": translate("presets.preset") });
   #open = button(translate("compare.open"), () => this.page.onOpen(this.chat.current.key));
   #toEnd = button(translate("thread.toEnd"), () => {}, { class: "to-end", hidden: true });
@@ -23,7 +23,7 @@ export class Column {
     const view = { container: this.thread, toEnd: this.#toEnd, notice: page.notice, onState: () => page.onState(), turnOn: (tool) => this.settings.turnOn(tool), chooseModel: page.chooseModel, release: () => null };
     this.chat = new Chat({ api, settings: this.settings, library, view });
     this.#preset.addEventListener("change", () => this.#takePreset());
-    const set = button(translate("settings.settings"), () => page.onSettings(this.settings));
+    const set = button(translate("settings.settings"), () => page.onSettings(this.settings, translate("compare.settingsOf", { number, model: this.modelName })));
     const head = element("header", { class: "column-head" }, this.#model, this.#preset, set, this.#open);
     this.element = element("div", { class: "column" }, head, this.thread, this.#toEnd);
   }
@@ -32,6 +32,13 @@ export class Column {
   begin(model = null) {
     const { values } = this.settings;
     this.chat.begin(new Conversation({ settings: frozen(model === null ? values : { ...values, model }) }));
+  }
+
+  send(text, attached) {
+    const { current } = this.chat;
+    const title = titleOf(text || attached.files[0]?.name || translate("answer.titleOfPicture"));
+    current.title ||= translate("compare.titleOf", { title, model: this.modelName });
+    this.chat.send(text, attached);
   }
 
   get isEmpty() {

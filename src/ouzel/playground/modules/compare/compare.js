@@ -43,14 +43,10 @@ export class Compare {
     return current;
   }
 
-  get firstSettings() {
-    return this.#columns[0].settings;
-  }
-
   /** Asks both. Returns false where nothing was sent. */
   send(text, attached) {
     if (!this.#columns.every(({ chat }) => chat.maySend(attached))) return false;
-    for (const { chat } of this.#columns) chat.send(text, { images: [...attached.images], files: [...attached.files] });
+    for (const column of this.#columns) column.send(text, { images: [...attached.images], files: [...attached.files] });
     return true;
   }
 

@@ -22,10 +22,6 @@ export class CompareMode {
     return this.#compare.isAnswering;
   }
 
-  get settings() {
-    return this.#compare.firstSettings;
-  }
-
   /** Shows the comparison, where the address names it. */
   async enter() {
     if (!isComparing() || this.#compare !== null) return;
