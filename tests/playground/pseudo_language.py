@@ -51,11 +51,12 @@ _FIND = """([data, words]) => {
     if (letters.test(rest)) found.push(`${where}: ${rest}`);
   };
   const isShown = (node) => node.checkVisibility({ visibilityProperty: true });
-  const nameOf = (node) => `${node.localName}${node.id && `#${node.id}`}${[...node.classList].map((each) => `.${each}`).join("")}`;
+  const nameOf = (node) => `${node.localName}#${node.id}.${node.classList}`;
   const takeAttributes = (node) => {
     const isData = node.matches(data);
-    for (const name of ["aria-label", "title", "placeholder", "alt", "aria-roledescription", "aria-valuetext"]) {
-      if (node.hasAttribute(name) && !(isData && name === "title")) take(`${nameOf(node)} ${name}`, node.getAttribute(name));
+    for (const name of ["aria-label", "title", "placeholder", "alt", "aria-valuetext"]) {
+      if (!node.hasAttribute(name) || (isData && name === "title")) continue;
+      take(`${nameOf(node)} ${name}`, node.getAttribute(name));
     }
     for (const pseudo of ["::before", "::after"]) {
       const { content } = getComputedStyle(node, pseudo);
@@ -67,7 +68,8 @@ _FIND = """([data, words]) => {
       const parent = node.parentElement;
       if (!parent.closest(data) || depth > 0) take(nameOf(parent), node.data);
     }
-    if (node.nodeType !== Node.ELEMENT_NODE || !(node.localName === "option" || isShown(node))) return;
+    if (node.nodeType !== Node.ELEMENT_NODE) return;
+    if (node.localName !== "option" && !isShown(node)) return;
     takeAttributes(node);
     for (const child of node.childNodes) walk(child);
   };
@@ -82,7 +84,7 @@ def mark(text: str) -> str:
 
 
 def _send(route: Route, body: str) -> None:
-    """Sends another body with the headers of the server, except for the headers about its length."""
+    """Sends another body with the headers of the server, except for the length."""
     headers = route.fetch().headers
     kept = {name: value for name, value in headers.items() if not name.startswith("content-length")}
     route.fulfill(headers=kept, body=body)
@@ -119,7 +121,7 @@ class PseudoUser(User):
         if not route.request.is_navigation_request():
             route.continue_()  # the page asks for facts about the server at the same address
             return
-        texts = read_texts("en") | {"language": "en", "direction": "ltr"}
+        texts = {**read_texts("en"), "language": "en", "direction": "ltr"}
 
         def put_in(place: re.Match[str]) -> str:
             text = str(texts[place[1]])

@@ -1,7 +1,7 @@
 """Walks through the states of the playground, for tests that look at each of them.
 
-A walk calls `look` with the name of each state when the page is in it. Add new states to a walk: the
-tests of accessibility, of translations and of Firefox then look at them too.
+A walk calls `look` with the name of each state when the page is in it. Add new states to a walk:
+the tests of accessibility, of translations and of Firefox then look at them too.
 """
 
 from collections.abc import Callable
