@@ -3,11 +3,17 @@
 import { Api } from "./api.js";
 import { Chat } from "./chat/chat.js";
 import { Composer } from "./chat/composer.js";
+import { CompareMode, leaveComparison } from "./compare/mode.js";
+import { leaveCompletion, showsCompletion } from "./completion/address.js";
+import { Completion } from "./completion/completion.js";
 import { askForKey } from "./dialogs/key_dialog.js";
 import { showShortcuts } from "./dialogs/shortcuts_dialog.js";
 import { openTokenizer } from "./dialogs/tokenizer_dialog.js";
 import { button, byId, element, fill, isComposing } from "./dom.js";
 import { Attaching } from "./files/attaching.js";
+import { ModelButton } from "./models/model_button.js";
+import { absentServer, isAway, waitForServer } from "./offline/away.js";
+import { keepShell } from "./offline/shell.js";
 import { Server } from "./server.js";
 import { SettingsPanel } from "./settings/panel.js";
 import { Settings } from "./settings/settings.js";
@@ -40,78 +46,132 @@ async function begin() {
   if (matchMedia("(min-width: 60.01rem)").matches) setOpen("sidebar", "toggle-sidebar", true);
   const api = new Api(askForKey);
   try {
-    await build(api, await Server.ask(api));
+    await build(api, await askServer(api));
   } catch (error) {
     showFailure(error);
+  }
+}
+
+/** Returns what the server says of itself, or where it is away a server that can do nothing until the page is opened again. */
+async function askServer(api) {
+  try {
+    const server = await Server.ask(api);
+    whenIdle(keepShell);
+    return server;
+  } catch (error) {
+    if (!isAway(error)) throw error;
+    waitForServer();
+    return absentServer();
   }
 }
 
 async function build(api, server) {
   const settings = new Settings(server);
   const library = new Library(new ServerKeeper(api), { onChange: () => sidebar.draw(), onTrouble: notice });
-  const view = { container: byId("thread"), notice, onState: () => showState(chat, composer, settings), turnOn };
+  settings.onKeep = (conversation) => library.keepSettings(conversation);
+  const view = { container: byId("thread"), notice, onState: () => onState(), turnOn, toEnd: byId("to-end"), chooseModel: (choice) => modelButton.choose(choice), release: (key) => comparing.release(key) };
   const chat = new Chat({ api, settings, library, view });
-  const sidebar = new Sidebar({ library, chat, notice, onChoice: () => leaveSidebar() && byId("thread").focus() });
+  const completion = new Completion({ api, settings, container: byId("completion") });
+  const sidebar = new Sidebar({ library, chat, notice, onChoice: () => showChosen() });
+  const modelButton = new ModelButton({ api, settings, notice, onTake: () => takeModel(), onChange: () => onState() });
   const attaching = new Attaching({ api, settings });
-  const composer = new Composer({ onSend: (text, attached) => chat.send(text, attached), onStop: () => chat.stop(), notice, attaching, situation: () => chat.situation });
+  const comparing = new CompareMode({ api, server, settings, library, notice, onState: () => onState(), onOpen: openCompared, onSettings: showSettings, chooseModel: view.chooseModel });
+  const shown = () => (comparing.isShown ? comparing : completion.isRunning ? completion : chat);
+  const composer = new Composer({ onSend: (text, attached) => shown().send(text, attached), onStop: () => shown().stop(), notice, attaching, situation: () => (comparing.isShown ? comparing : chat).situation });
   const sentFiles = () => chat.current.path().flatMap(({ message }) => message.files);
   const attachedFiles = () => [...sentFiles().filter(({ use }) => use !== "python"), ...composer.attachments.searchable];
   const panel = new SettingsPanel(byId("settings-fields"), settings, api, { onChange: () => view.onState(), attachedFiles });
   const drawPanel = () => panel.draw().catch((error) => notice(error.message));
+  function onState() {
+    showState({ chat, composer, completion, comparing, settings });
+    modelButton.draw();
+    if (!comparing.isShown) panel.look(settings);
+    else if (panel.shown === settings) setOpen("settings", "toggle-settings", false);
+    if (isOpen("settings") && !panel.isCurrent) drawPanel();
+  }
+  function showChosen() {
+    if (leaveComparison()) onState();
+    if (leaveSidebar()) byId("thread").focus();
+  }
+  async function showSettings(ofColumn, caption) {
+    const opener = document.activeElement;
+    panel.look(ofColumn, caption);
+    await drawPanel();
+    setOpen("settings", "toggle-settings", true);
+    byId("close-settings").focus();
+    byId("close-settings").addEventListener("click", () => comparing.isShown && opener.focus(), { once: true });
+  }
+  async function openCompared(key) {
+    leaveComparison();
+    await chat.open(key);
+    sidebar.draw();
+    byId("thread").focus();
+  }
+  function takeModel() {
+    if (isOpen("settings")) drawPanel();
+    chat.redraw();
+    onState();
+  }
   function turnOn(tool) {
     settings.turnOn(tool);
     notice(translate("page.pythonIsOn"));
     if (isOpen("settings")) drawPanel();
   }
   const begins = () => {
+    leaveCompletion();
+    leaveComparison();
     chat.begin();
     sidebar.draw();
     leaveSidebar();
-    composer.focus();
+    focusMain(composer, completion);
   };
-  chooseModel(settings, () => {
-    if (isOpen("settings")) drawPanel();
-    chat.redraw();
+  addEventListener("hashchange", () => {
     view.onState();
+    leaveSidebar();
+    focusMain(composer, completion);
   });
   byId("version").textContent = server.version;
-  listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => chat.stop(), drawPanel });
+  listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => shown().stop(), drawPanel });
   await library.open();
+  await comparing.enter();
   document.body.classList.add("ready");
-  begins();
+  if (!comparing.isShown) begins();
+  else composer.focus();
 }
 
-function showState(chat, composer, settings) {
+/** Gives the focus to the field that a person writes in. */
+function focusMain(composer, completion) {
+  if (byId("completion").hidden) composer.focus();
+  else completion.focus();
+}
+
+function showState({ chat, composer, completion, comparing, settings }) {
   if (!noticeHolds()) endNotice();
   const isEmpty = chat.current.nodes.length === 0;
-  const { whyNoChat } = settings.model;
+  const { whyNoChat, contextLength } = settings.model;
+  byId("context").textContent = contextLength === null ? "" : translate("page.contextLength", { count: contextLength });
+  const isCompletion = showsCompletion(settings.model, { isEmpty });
+  byId("completion").hidden = !isCompletion;
+  comparing.draw();
+  byId("thread").hidden = isCompletion || comparing.isShown;
   byId("welcome").hidden = !isEmpty || whyNoChat !== "";
-  byId("composer").hidden = whyNoChat !== "";
-  byId("no-chat").textContent = whyNoChat;
-  byId("title").textContent = chat.current.title || translate("list.newConversation");
+  byId("composer").hidden = whyNoChat !== "" || isCompletion;
+  byId("no-chat").textContent = isCompletion ? "" : whyNoChat;
+  for (const id of ["model", "toggle-settings"]) byId(id).hidden = comparing.isShown; // each column has its own
+  byId("title").textContent = comparing.isShown ? translate("compare.title") : isCompletion ? translate("completion.title") : chat.current.title || translate("list.newConversation");
+  completion.draw();
   document.title = chat.current.title ? `${chat.current.title} · Ouzel` : "Ouzel";
-  composer.setState({ isBusy: chat.isAnswering });
+  composer.setState({ isBusy: (comparing.isShown ? comparing : chat).isAnswering });
 }
 
-function chooseModel(settings, onChange) {
-  const { models } = settings.server;
-  const select = byId("model");
-  fill(select, ...models.map(({ name }) => element("option", { value: name, text: name })));
-  select.value = settings.model.name;
-  showContext(settings.model);
-  select.addEventListener("change", () => {
-    settings.set("model", select.value);
-    showContext(settings.model);
-    onChange();
-  });
-}
-
-function showContext({ contextLength }) {
-  byId("context").textContent = translate("page.contextLength", { count: contextLength });
+/** Safari does not tell when it is idle. */
+function whenIdle(act) {
+  (globalThis.requestIdleCallback ?? setTimeout)(act);
 }
 
 function listen({ begins, openTokens, stop, drawPanel }) {
   const toggleSettings = async () => {
+    if (byId("toggle-settings").hidden && !isOpen("settings")) return; // each column has a button of its own
     if (!isOpen("settings")) await drawPanel();
     toggle("settings", "toggle-settings");
   };

@@ -4,6 +4,7 @@ import { announce } from "./announcer.js";
 import { confirmed, openDialog } from "./dialogs/dialog.js";
 import { button, byId, download, element, fill, isComposing } from "./dom.js";
 import { fileName, jsonText, markdownText } from "./storage/export.js";
+import { translate } from "./texts/texts.js";
 
 const MAX_SHOWN = 300;
 
@@ -19,7 +20,7 @@ export class Sidebar {
 
   #find() {
     this.draw();
-    announce(`${this.library.found(this.search.value).length} found`);
+    announce(translate("list.found", { count: this.library.found(this.search.value).length }));
   }
 
   /** Draws the list anew, at any time: the focus stays where it is, and a title that is being written is left alone. */
@@ -27,7 +28,7 @@ export class Sidebar {
     if (this.#isRenaming) return;
     const place = focusedPlace();
     const records = this.library.found(this.search.value);
-    const empty = this.search.value ? "Nothing found" : "No conversations yet";
+    const empty = translate(this.search.value ? "list.nothingFound" : "list.noneYet");
     const rows = records.slice(0, MAX_SHOWN).map((record) => this.#row(record));
     fill(byId("conversations"), ...(rows.length > 0 ? rows : [element("li", { class: "muted empty", text: empty })]));
     if (place !== null) focusAgain(place);
@@ -38,9 +39,9 @@ export class Sidebar {
     const open = button(record.title, () => this.#open(record.key), { class: "title", dir: "auto", "aria-current": isCurrent ? "true" : null, title: record.title });
     const row = element("li", { class: isCurrent ? "current" : null, data: { key: record.key } }, open);
     const tools = [
-      button(`Rename ${record.title}`, () => this.#rename(row, record), { icon: "✎" }),
-      button(`Export ${record.title}`, () => this.#export(record), { icon: "⤓" }),
-      button(`Delete ${record.title}`, () => this.#delete(record), { icon: "×" }),
+      button(translate("list.rename", record), () => this.#rename(row, record), { icon: "✎" }),
+      button(translate("list.export", record), () => this.#export(record), { icon: "⤓" }),
+      button(translate("list.delete", record), () => this.#delete(record), { icon: "×" }),
     ];
     row.append(element("span", { class: "row-tools" }, ...tools));
     return row;
@@ -52,13 +53,13 @@ export class Sidebar {
       this.onChoice();
     } catch (error) {
       const isGone = error.status === 404;
-      this.notice(isGone ? "The server no longer has this conversation." : error.message);
+      this.notice(isGone ? translate("list.goneFromServer") : error.message);
     }
     this.draw();
   }
 
   #rename(row, record) {
-    const input = element("input", { "aria-label": "Title", dir: "auto", maxlength: 200 });
+    const input = element("input", { "aria-label": translate("list.title"), dir: "auto", maxlength: 200 });
     input.value = record.title;
     this.#isRenaming = true;
     const end = async (isKept) => {
@@ -94,8 +95,8 @@ export class Sidebar {
         download(fileName(record.title, ending), text(conversation), mediaType);
         dialog.close();
       });
-    const choices = [offer("Markdown, as it is shown", markdownText, "md", "text/markdown"), offer("JSON, with all branches", jsonText, "json", "application/json")];
-    const dialog = openDialog("Export", [element("div", { class: "row" }, ...choices)]);
+    const choices = [offer(translate("list.asMarkdown"), markdownText, "md", "text/markdown"), offer(translate("list.asJson"), jsonText, "json", "application/json")];
+    const dialog = openDialog(translate("list.exportTitle"), [element("div", { class: "row" }, ...choices)]);
   }
 
   async #loaded({ key }) {
@@ -108,8 +109,8 @@ export class Sidebar {
   }
 
   async #delete({ key, title, files = [] }) {
-    const rest = files.length > 0 ? ", with the files that you have attached to it" : "";
-    if (!(await confirmed("Delete", `“${title}” will be gone for good${rest}.`, "Delete it"))) return;
+    const question = translate(files.length > 0 ? "list.deleteWithFiles" : "list.deleteForGood", { title });
+    if (!(await confirmed(translate("list.deleteTitle"), question, translate("list.deleteIt")))) return;
     try {
       await this.library.remove(key);
       this.chat.drop(key);

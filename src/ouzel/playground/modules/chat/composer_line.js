@@ -28,7 +28,8 @@ export class ComposerLine {
     const reason = stopped === undefined ? "" : translate("composer.obstacle", { name: shortName(stopped.name), reason: stopped.obstacle });
     this.#send.setAttribute("aria-disabled", String(reason !== ""));
     this.#send.title = reason;
-    const isWorth = items.length > 0 || text.length >= Math.min(LONG, situation.model.contextLength);
+    const { contextLength, isInMemory } = situation.model;
+    const isWorth = isInMemory && contextLength !== null && (items.length > 0 || text.length >= Math.min(LONG, contextLength));
     if (!isWorth) this.#end();
     const sum = isWorth ? this.#sum(situation, text, items) : "";
     this.#state.classList.toggle("fault", reason !== "" || this.#isTooMuch);

@@ -1,11 +1,13 @@
 // A conversation is a tree of messages: whoever edits or regenerates one begins a branch beside what was there.
 
+import { translate } from "../texts/texts.js";
+
 /**
  * A message. `content` is text; `images` are data URLs with names; `files` have an `id` of the server, `name`, `size` and
  * `use` (kinds.js), and may be `isDeleted`; `toolCalls` have `id`, `name` and `arguments` (JSON
  * text); a tool's message has the `toolCallId` that it answers. `hosted` are items of tools that the server ran,
  * `citations` the sources that an answer names, and `approvals` decisions of a person about calls. What is known of how an answer came to be, its
- * `figures`, `tokens` (log probabilities) and `error`, is for those who look at it and no part of later requests.
+ * `model` (a name), `figures`, `tokens` (log probabilities) and `error`, is for those who look at it and no part of later requests.
  */
 export function message(role, properties = {}) {
   return {
@@ -20,6 +22,7 @@ export function message(role, properties = {}) {
     citations: [],
     approvals: [],
     finishReason: null,
+    model: null,
     figures: null,
     tokens: null,
     schema: null,
@@ -32,13 +35,16 @@ export class Conversation {
   #lastId; // of all that were ever given: one of a message that was taken off does not come again
 
   /** `nodes` are in the order in which they came; each has an id, its parent's id (null for a first one) and a message. */
-  constructor({ id = null, title = "", updated = Date.now(), nodes = [], activeLeaf = null } = {}) {
+  constructor({ id = null, title = "", updated = Date.now(), nodes = [], activeLeaf = null, settings = null } = {}) {
     this.id = id;
     this.title = title;
+    this.settings = settings; // values (settings/values.js); null: those of a new conversation
     this.updated = updated;
     this.nodes = nodes.map((node) => ({ ...node, message: message(node.message.role, node.message) })); // those of older pages lack properties
     this.activeLeaf = activeLeaf ?? nodes.at(-1)?.id ?? null;
     this.running = null; // the node of the answer that is being made
+    this.answeredBy = null; // "page" or "tab", where an answer that was begun before is still to come
+    this.waiting = null; // the wait for another try of its request
     this.record = null; // the library's, as it was when this conversation was last loaded or saved
     this.#lastId = nodes.reduce((largest, node) => Math.max(largest, node.id), 0);
   }
@@ -85,6 +91,11 @@ export class Conversation {
     this.activeLeaf = leaf.id;
   }
 
+  /** Tells whether there are messages behind a node. */
+  hasBehind(node) {
+    return this.nodes.some((each) => each.parent === node.id);
+  }
+
   /** Takes off a message that came to nothing; it has none behind it. */
   remove(node) {
     this.nodes = this.nodes.filter((each) => each !== node);
@@ -112,5 +123,5 @@ export class Conversation {
 export function titleOf(text) {
   const line = text.trim().split("\n")[0];
   const characters = [...line]; // a title that ends within one is no text that can be sent
-  return characters.length > 60 ? `${characters.slice(0, 59).join("").trimEnd()}…` : line || "Untitled";
+  return characters.length > 60 ? `${characters.slice(0, 59).join("").trimEnd()}…` : line || translate("list.untitled");
 }

@@ -83,6 +83,7 @@ export class Attachment {
     this.refusal = refusalOf(this, situation, room);
     if (this.refusal === "" && !this.isReady && !this.isBusy && !this.isFailed) this.#begin();
     if (this.#countedFor === countFor || !isForModel(this.use) || !isReadBy(this.kind, situation.model) || !this.isReady) return;
+    if (!situation.model.isInMemory) return; // to count would load it
     this.#countedFor = countFor;
     this.#count(situation.model);
   }

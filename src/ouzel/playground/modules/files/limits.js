@@ -31,7 +31,7 @@ export function refusalOf(item, { model, server, usesServerTools }, room) {
   if (item.goesAlong && room.numBytes + encodedBytes(size) > server.maxBodyBytes - REST_BYTES) {
     return translate("files.tooLargeTogether", { limit: sizeText(decodedBytes(server.maxBodyBytes)) });
   }
-  if (numTokens > model.contextLength) return translate("files.tooManyTokens", { count: model.contextLength, model: model.name });
+  if (model.contextLength !== null && numTokens > model.contextLength) return translate("files.tooManyTokens", { count: model.contextLength, model: model.name });
   return "";
 }
 

@@ -1,5 +1,7 @@
 // Collections of files that the model can search: vector stores of this API key.
 
+import { translate } from "../texts/texts.js";
+
 const PATH = "v1/vector_stores";
 const PAGE = 100;
 const POLL_MS = 700;
@@ -35,7 +37,7 @@ export class Collections {
   /** Returns why files were not indexed, by their ids. */
   async faults({ id }) {
     const { data } = await this.api.get(`${pathOf(id)}/files?filter=failed&limit=${PAGE}`);
-    return new Map(data.map((file) => [file.id, file.last_error?.message ?? "It cannot be read."]));
+    return new Map(data.map((file) => [file.id, file.last_error?.message ?? translate("files.cannotBeIndexed")]));
   }
 }
 

@@ -5,6 +5,7 @@
 import { message } from "../chat/conversation.js";
 import { citationsOf, isHosted } from "../chat/response_answer.js";
 import { isForModel, isPicture } from "../files/kinds.js";
+import { translate } from "../texts/texts.js";
 
 const KEY_PREFIX = "tree";
 const MAX_VALUE_LENGTH = 512; // the API's, of a value of metadata
@@ -85,7 +86,7 @@ function textOf(content) {
 function imagesOf(content) {
   if (typeof content === "string") return [];
   const parts = content.filter((part) => (part.type === "input_image" ? part.image_url : part.file_data));
-  return parts.map((part, index) => ({ name: part.filename ?? `image ${index + 1}`, url: part.image_url ?? part.file_data }));
+  return parts.map((part, index) => ({ name: part.filename ?? translate("list.image", { number: index + 1 }), url: part.image_url ?? part.file_data }));
 }
 
 function filesOf(content) {
@@ -98,7 +99,7 @@ function filesOf(content) {
 export function treeMetadata(parts) {
   const text = parts.map(({ numItems, parent }, place) => numItems + (parent === place - 1 ? "" : `<${parent + 1}`)).join(",");
   const pieces = text.match(new RegExp(`.{1,${MAX_VALUE_LENGTH}}`, "g")) ?? [];
-  if (pieces.length > MAX_TREE_KEYS) throw new Error("this conversation has too many branches to be kept on the server");
+  if (pieces.length > MAX_TREE_KEYS) throw new Error(translate("list.tooManyBranches"));
   return Object.fromEntries(pieces.map((piece, index) => [`${KEY_PREFIX}${index}`, piece]));
 }
 

@@ -2,7 +2,9 @@
 
 import { Conversation } from "../chat/conversation.js";
 import { pathOfFile } from "../files/attachment.js";
+import { translate } from "../texts/texts.js";
 import { itemsOf, messageOf, treeMetadata, treeParts } from "./items.js";
+import { metadataOf, takeMetadata } from "./metadata.js";
 
 const MAX_ITEMS = 20; // the API's, of one request
 const PAGE = 100;
@@ -35,7 +37,9 @@ export class ServerKeeper {
       return { id: place + 1, parent: parent < 0 ? null : parent + 1, message: messageOf(own) };
     });
     const activeLeaf = nodes[Number(metadata.active ?? nodes.length) - 1]?.id ?? null;
-    return new Conversation({ id, title: metadata.title ?? "Untitled", updated: created * 1000, nodes, activeLeaf });
+    const conversation = new Conversation({ id, title: metadata.title ?? translate("list.untitled"), updated: created * 1000, nodes, activeLeaf });
+    takeMetadata(conversation, metadata);
+    return conversation;
   }
 
   async remove(id) {
@@ -75,8 +79,9 @@ function describe(conversation, ids) {
   const placeOf = (id) => ids.indexOf(id);
   const parts = ids.map((id) => {
     const node = conversation.node(id);
-    return { numItems: itemsOf(node.message).length, parent: node.parent === null ? -1 : placeOf(node.parent) };
+    const stored = conversation.path(node.parent).findLast((each) => ids.includes(each.id)); // a failed answer is not
+    return { numItems: itemsOf(node.message).length, parent: stored === undefined ? -1 : placeOf(stored.id) };
   });
   const shown = conversation.path().findLast((node) => ids.includes(node.id));
-  return { ...treeMetadata(parts), active: String(placeOf(shown?.id) + 1) };
+  return { ...treeMetadata(parts), ...metadataOf(conversation, ids), active: String(placeOf(shown?.id) + 1) };
 }
