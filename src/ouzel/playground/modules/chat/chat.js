@@ -50,6 +50,7 @@ export class Chat {
   drop(key) {
     const conversation = this.held(key);
     this.running.stop(conversation);
+    this.running.drop(key);
     if (conversation === this.#conversation) this.begin();
   }
 
@@ -58,22 +59,9 @@ export class Chat {
     if (!this.maySend(attached)) return false;
     const conversation = this.#conversation;
     conversation.title ||= titleOf(content || attached.files[0]?.name || translate("answer.titleOfPicture"));
-    conversation.add(this.#parentOfNext(conversation), message("user", { content, ...attached }));
+    conversation.add(conversation.activeLeaf, message("user", { content, ...attached }));
     this.running.answer(conversation);
     return true;
-  }
-
-  /**
-   * Returns the id of the node behind which the next message of a person belongs. A message that got no answer stays in
-   * a branch beside the next one: chat templates refuse two messages of a person in a row.
-   */
-  #parentOfNext(conversation) {
-    const last = conversation.node(conversation.activeLeaf);
-    const isFailed = last?.message.role === "assistant" && !isSettled(last.message);
-    const asked = isFailed ? conversation.node(last.parent) : last;
-    if (asked?.message.role === "user") return asked.parent;
-    if (isFailed) conversation.remove(last);
-    return conversation.activeLeaf;
   }
 
   stop() {
@@ -102,7 +90,8 @@ export class Chat {
   regenerate(node, model = null) {
     if (!this.#maySend()) return;
     const conversation = this.#conversation;
-    if (isSettled(node.message)) conversation.activeLeaf = node.parent;
+    if (node.message.error?.responseId) return void this.running.resumeNode(conversation, node);
+    if (isSettled(node.message) || conversation.hasBehind(node)) conversation.activeLeaf = node.parent;
     else conversation.remove(node);
     this.running.answer(conversation, { model });
   }
@@ -114,6 +103,13 @@ export class Chat {
   /** Lets a person choose the model of another answer. */
   regenerateWith(node) {
     this.view.chooseModel({ chosen: node.message.model, onChoose: (name) => this.regenerate(node, name) });
+  }
+
+  /** Asks again what got no answer. */
+  askAgain(node) {
+    if (!this.#maySend()) return;
+    this.#conversation.activeLeaf = node.id;
+    this.running.answer(this.#conversation);
   }
 
   show(node) {
@@ -220,7 +216,10 @@ export class Chat {
         this.#draw();
       },
       onDelta: (conversation, node, delta) => isShown(conversation) && this.thread.append(node, delta),
-      onEnd: (conversation) => isShown(conversation) && this.#draw(),
+      onWait: (conversation) => isShown(conversation) && this.thread.showWait(conversation),
+      onRestart: (conversation, node) => isShown(conversation) && this.thread.redraw(node),
+      onChange: (conversation) => isShown(conversation) && this.#draw(),
+      onChangeElsewhere: (conversation) => isShown(conversation) && this.open(conversation.key).catch(() => {}), // it may be deleted
     };
   }
 
@@ -232,6 +231,7 @@ export class Chat {
     this.#opening = null;
     this.settings.look(conversation);
     this.#conversation = conversation;
+    if (conversation.key !== undefined) this.running.resume(conversation);
     this.#draw();
   }
 

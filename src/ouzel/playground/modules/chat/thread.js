@@ -36,8 +36,9 @@ export class Thread {
     const views = path.map((node) => this.#view(node));
     arrange(this.list, views.map((view) => view.element));
     for (const [index, view] of views.entries()) {
+      if (view.node === conversation.running) view.showWait(conversation.waiting);
       if (view.node === conversation.running) continue;
-      view.settle({ siblings: conversation.siblings(view.node), isLast: index === path.length - 1 });
+      view.settle({ siblings: conversation.siblings(view.node), isLast: index === path.length - 1, answeredBy: conversation.answeredBy });
     }
     if (focused !== null && !this.list.contains(document.activeElement)) views[Math.min(focused.index, views.length - 1)]?.focus(focused.label);
     this.followEnd();
@@ -53,6 +54,18 @@ export class Thread {
   append(node, delta) {
     this.#views.get(node.id)?.append(delta);
     this.followEnd();
+  }
+
+  /** Shows or takes away what is said of the wait for another try. */
+  showWait({ running, waiting }) {
+    if (running !== null) this.#views.get(running.id)?.showWait(waiting);
+    this.followEnd();
+  }
+
+  /** Draws a message anew, of which something else than before is known. */
+  redraw(node) {
+    this.#views.delete(node.id);
+    this.show(this.#conversation);
   }
 
   /** Draws messages again after a change of their files. */
