@@ -260,7 +260,7 @@ def test_a_conversation_is_exported_in_two_formats(user: User, tmp_path: Path) -
         assert begun.value.suggested_filename == f"think-hm-think-ex-port-me.{ending}"
         begun.value.save_as(tmp_path / ending)
         texts[ending] = (tmp_path / ending).read_text()
-    assert "## Answer\n\n> hm\n\nex/port ..\\me" in texts["md"]
+    assert "## Answer · org/parrot\n\n> hm\n\nex/port ..\\me" in texts["md"]
     assert [each["role"] for each in json.loads(texts["json"])["messages"]] == ["user", "assistant"]
 
 
