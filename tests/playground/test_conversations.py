@@ -300,6 +300,8 @@ def test_pictures_are_chosen_dropped_pasted_and_stored(
               const init = { bubbles: true, cancelable: true, [field]: transfer };
               const made = kind === "drop"
                 ? new DragEvent("drop", init) : new ClipboardEvent("paste", init);
+              // Firefox takes no files for a ClipboardEvent that a script makes.
+              Object.defineProperty(made, field, { value: transfer });
               document.querySelector("#prompt").dispatchEvent(made);
             }""",
             [data_url(28, 28), event],

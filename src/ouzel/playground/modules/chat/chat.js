@@ -7,7 +7,7 @@ import { PYTHON } from "../server.js";
 import { isSettled } from "../storage/server_keeper.js";
 import { translate } from "../texts/texts.js";
 import { Conversation, message, titleOf } from "./conversation.js";
-import { bodyFor } from "./request.js";
+import { bodyFor, withoutSecrets } from "./request.js";
 import { RunningAnswers, addResults } from "./running.js";
 import { Thread } from "./thread.js";
 
@@ -15,10 +15,10 @@ export class Chat {
   #conversation = new Conversation();
   #opening = null; // the key of a conversation that is to be shown once it has come
 
-  /** `view.onState` is called when another conversation is shown, or an answer begins or ends. */
+  /** `view.release` gives away a conversation that another part of the page holds. `view.onState` is called when another conversation is shown, or an answer begins or ends. */
   constructor({ api, settings, library, view }) {
     Object.assign(this, { api, settings, library, view });
-    this.thread = new Thread(view.container, this);
+    this.thread = new Thread(view.container, this, view.toEnd);
     this.running = new RunningAnswers({ api, settings, view: this.#runningView(), save: (conversation) => this.#save(conversation) });
   }
 
@@ -30,14 +30,14 @@ export class Chat {
     return this.running.has(this.#conversation);
   }
 
-  begin() {
-    this.#show(new Conversation());
+  begin(conversation = new Conversation()) {
+    this.#show(conversation);
   }
 
   /** Shows the conversation of this key, unless another one is shown or an answer is asked for before it has come. */
   async open(key) {
     const opening = (this.#opening = { key });
-    const loaded = this.running.held(key) ?? (await this.library.load(key));
+    const loaded = this.running.held(key) ?? this.view.release(key) ?? (await this.library.load(key));
     if (opening === this.#opening) this.#show(this.running.held(key) ?? loaded);
   }
 
@@ -56,7 +56,7 @@ export class Chat {
 
   /** `attached` has pictures and files. Returns false where nothing was sent, and what was written is to stay. */
   send(content, attached) {
-    if (!this.#maySend() || !this.#canUse(attached.files)) return false;
+    if (!this.maySend(attached)) return false;
     const conversation = this.#conversation;
     conversation.title ||= titleOf(content || attached.files[0]?.name || translate("answer.titleOfPicture"));
     conversation.add(conversation.activeLeaf, message("user", { content, ...attached }));
@@ -160,7 +160,7 @@ export class Chat {
 
   showRequest(node) {
     if (this.settings.faults.length > 0) return this.#noticeFaults();
-    showRequest(bodyFor(this.settings, this.#conversation.path(node.parent)));
+    showRequest(withoutSecrets(bodyFor(this.settings, this.#conversation.path(node.parent))));
   }
 
   /** Returns the results of the other calls of an answer, which one that is edited has behind it. */
@@ -169,6 +169,11 @@ export class Chat {
     const behind = path.slice(path.indexOf(node) + 1).map((each) => each.message);
     const end = behind.findIndex((said) => said.role !== "tool");
     return end < 0 ? behind : behind.slice(0, end);
+  }
+
+  /** Tells whether a message may be sent now; where it may not, a notice says why. */
+  maySend(attached) {
+    return this.#maySend() && this.#canUse(attached.files);
   }
 
   #maySend() {

@@ -26,6 +26,12 @@ export function bodyFor(settings, path, { continued = null, isBackground = false
   return chatBody({ ...common, messages: all, continued: continued !== null });
 }
 
+/** Returns a body in which tokens for MCP servers cannot be read, to be shown. */
+export function withoutSecrets(body) {
+  const hidden = (tool) => (tool.authorization === undefined ? tool : { ...tool, authorization: "TOKEN" });
+  return body.tools === undefined ? body : { ...body, tools: body.tools.map(hidden) };
+}
+
 /** Returns the body for POST /v1/chat/completions. `continued` is an answer that the model is to go on with. */
 export function chatBody({ model, system, messages, settings, tools, continued = false }) {
   const body = { model, messages: messages.map(wireMessage), ...settings.parameters };

@@ -1,7 +1,7 @@
 // The messages of the branch that is shown, one below the other. It stays at the end while an answer streams, until a
 // person scrolls up.
 
-import { arrange, byId, element } from "../dom.js";
+import { arrange, element } from "../dom.js";
 import { translate } from "../texts/texts.js";
 import { MessageView, labelOf } from "./message_view.js";
 import { closeSourceCard } from "./source_card.js";
@@ -14,13 +14,13 @@ export class Thread {
   #staysAtEnd = true;
   #last = { scrollTop: 0, scrollHeight: 0, clientHeight: 0 }; // of the container, when it was last scrolled
 
-  constructor(container, actions) {
-    this.container = container;
-    this.actions = actions;
+  /** `endButton` leads to the end. */
+  constructor(container, actions, endButton) {
+    Object.assign(this, { container, actions, endButton });
     this.list = element("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": translate("thread.messages") });
     container.append(this.list);
     container.addEventListener("scroll", () => this.#noticeScroll());
-    byId("to-end").addEventListener("click", () => this.toEnd());
+    endButton.addEventListener("click", () => this.toEnd());
   }
 
   /** Shows a conversation's branch; views of messages that stay are kept as they are. */
@@ -81,7 +81,7 @@ export class Thread {
     this.#staysAtEnd = true;
     this.container.scrollTop = this.container.scrollHeight;
     this.#measure(); // a person may scroll up before the event of this comes
-    byId("to-end").hidden = true;
+    this.endButton.hidden = true;
   }
 
   #view(node) {
@@ -98,7 +98,7 @@ export class Thread {
     const isPersons = scrollTop < last.scrollTop && !isMadeToFit; // else text came below since the page was scrolled
     if (isNear || isPersons) this.#staysAtEnd = isNear;
     else if (isMadeToFit) this.followEnd();
-    byId("to-end").hidden = this.#staysAtEnd;
+    this.endButton.hidden = this.#staysAtEnd;
   }
 
   #measure() {
