@@ -76,10 +76,17 @@ class Site:
             keeps_conversations=self._keeps_conversations,
             max_file_bytes=self._max_file_bytes,
             searches_files=self._searches_files(),
+            takes_mcp_urls=self._catalogue.shared.hosted.takes_mcp_urls,
+            has_admin_key=bool(config.admin_api_key),
+            models_memory_bytes=self._models_memory(),
             max_logprobs=self._max_logprobs,
             base_urls={name: url + end for name, path, end in _APIS if path in paths},
             openapi=f"{config.root_path}/openapi.json",
         )
+
+    def _models_memory(self) -> int | None:
+        on_demand = self._catalogue.on_demand
+        return None if on_demand is None else on_demand.residents.limits.max_bytes
 
     def _searches_files(self) -> bool:
         search = self._catalogue.shared.file_search

@@ -9,6 +9,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "style-src 'self'",
         "img-src 'self' data: blob:",
         "connect-src 'self'",
+        "frame-src 'self'",
         "manifest-src 'self'",
         "worker-src 'self'",
         "base-uri 'none'",
@@ -16,6 +17,24 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "frame-ancestors 'none'",
         "require-trusted-types-for 'script'",
         "trusted-types ouzel-worker",
+    ]
+)
+# The page with another page that a model has written: an opaque origin without a network, whose
+# scripts run. Only the playground may frame it.
+_PREVIEW_POLICY = "; ".join(
+    [
+        "sandbox allow-scripts",
+        "default-src 'none'",
+        "script-src 'unsafe-inline'",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        "font-src data:",
+        "media-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'self'",
+        "require-trusted-types-for 'script'",
+        "trusted-types default page",
     ]
 )
 HEADERS = {
@@ -26,4 +45,10 @@ HEADERS = {
     "cache-control": "no-cache",
 }
 PAGE_HEADERS = HEADERS | {"vary": "accept, accept-language, cookie"}
+PREVIEW_HEADERS = PAGE_HEADERS | {
+    "content-security-policy": _PREVIEW_POLICY,
+    # A policy does not stop WebRTC nor early connections; Chromium stops them by this list.
+    "connection-allowlist": "()",
+    "x-dns-prefetch-control": "off",
+}
 BUILD_HEADER = "ouzel-build"  # tells the service worker which files belong together

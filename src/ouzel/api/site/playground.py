@@ -17,13 +17,14 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.api.site import manifest, worker
 from ouzel.api.site.build import name_build
 from ouzel.api.site.content import Content
-from ouzel.api.site.headers import BUILD_HEADER, HEADERS, PAGE_HEADERS
+from ouzel.api.site.headers import BUILD_HEADER, HEADERS, PAGE_HEADERS, PREVIEW_HEADERS
 from ouzel.api.site.language import choose_language
 from ouzel.playground import DIRECTORY, LANGUAGES, RIGHT_TO_LEFT, file_names, read_texts
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 _PREFIX = "/playground/"
+PREVIEW = "preview.html"
 _MEDIA_TYPES = {
     ".html": "text/html",
     ".css": "text/css",
@@ -58,7 +59,8 @@ class PlaygroundPage:
             language: Content(_translate(page, language).encode(), _MEDIA_TYPES[".html"])
             for language in LANGUAGES
         }
-        self._headers = PAGE_HEADERS | {BUILD_HEADER: name_build()}
+        headers = PREVIEW_HEADERS if name == PREVIEW else PAGE_HEADERS
+        self._headers = headers | {BUILD_HEADER: name_build()}
 
     async def __call__(self, request: Request) -> Response:
         page = self._pages[choose_language(request, LANGUAGES)]

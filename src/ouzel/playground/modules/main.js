@@ -10,6 +10,7 @@ import { showShortcuts } from "./dialogs/shortcuts_dialog.js";
 import { openTokenizer } from "./dialogs/tokenizer_dialog.js";
 import { button, byId, element, fill, isComposing } from "./dom.js";
 import { Attaching } from "./files/attaching.js";
+import { ModelButton } from "./models/model_button.js";
 import { absentServer, isAway, waitForServer } from "./offline/away.js";
 import { keepShell } from "./offline/shell.js";
 import { Server } from "./server.js";
@@ -66,16 +67,27 @@ async function askServer(api) {
 async function build(api, server) {
   const settings = new Settings(server);
   const library = new Library(new ServerKeeper(api), { onChange: () => sidebar.draw(), onTrouble: notice });
-  const view = { container: byId("thread"), notice, onState: () => showState({ chat, composer, completion, settings }), turnOn };
+  settings.onKeep = (conversation) => library.keepSettings(conversation);
+  const view = { container: byId("thread"), notice, onState: () => onState(), turnOn, chooseModel: (choice) => modelButton.choose(choice) };
   const chat = new Chat({ api, settings, library, view });
   const completion = new Completion({ api, settings, container: byId("completion") });
   const sidebar = new Sidebar({ library, chat, notice, onChoice: () => leaveSidebar() && byId("thread").focus() });
+  const modelButton = new ModelButton({ api, settings, notice, onTake: () => takeModel(), onChange: () => onState() });
   const attaching = new Attaching({ api, settings });
   const composer = new Composer({ onSend: (text, attached) => chat.send(text, attached), onStop: () => chat.stop(), notice, attaching });
   const sentFiles = () => chat.current.path().flatMap(({ message }) => message.files);
   const attachedFiles = () => [...sentFiles().filter(({ use }) => use !== "python"), ...composer.attachments.searchable];
   const panel = new SettingsPanel(byId("settings-fields"), settings, api, { onChange: () => view.onState(), attachedFiles });
   const drawPanel = () => panel.draw().catch((error) => notice(error.message));
+  function onState() {
+    showState({ chat, composer, completion, settings });
+    modelButton.draw();
+    if (isOpen("settings") && !panel.isCurrent) drawPanel();
+  }
+  function takeModel() {
+    if (isOpen("settings")) drawPanel();
+    onState();
+  }
   function turnOn(tool) {
     settings.turnOn(tool);
     notice(translate("page.pythonIsOn"));
@@ -93,10 +105,6 @@ async function build(api, server) {
     leaveSidebar();
     focusMain(composer, completion);
   });
-  chooseModel(settings, () => {
-    if (isOpen("settings")) drawPanel();
-    view.onState();
-  });
   byId("version").textContent = server.version;
   listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => (completion.isRunning ? completion.stop() : chat.stop()), drawPanel });
   await library.open();
@@ -113,7 +121,8 @@ function focusMain(composer, completion) {
 function showState({ chat, composer, completion, settings }) {
   if (!noticeHolds()) endNotice();
   const isEmpty = chat.current.nodes.length === 0;
-  const { whyNoChat } = settings.model;
+  const { whyNoChat, contextLength } = settings.model;
+  byId("context").textContent = contextLength === null ? "" : translate("page.contextLength", { count: contextLength });
   const isCompletion = showsCompletion(settings.model, { isEmpty });
   byId("completion").hidden = !isCompletion;
   byId("thread").hidden = isCompletion;
@@ -126,26 +135,9 @@ function showState({ chat, composer, completion, settings }) {
   composer.setState({ isBusy: chat.isAnswering });
 }
 
-function chooseModel(settings, onChange) {
-  const { models } = settings.server;
-  const select = byId("model");
-  fill(select, ...models.map(({ name }) => element("option", { value: name, text: name })));
-  select.value = settings.model.name;
-  showContext(settings.model);
-  select.addEventListener("change", () => {
-    settings.set("model", select.value);
-    showContext(settings.model);
-    onChange();
-  });
-}
-
 /** Safari does not tell when it is idle. */
 function whenIdle(act) {
   (globalThis.requestIdleCallback ?? setTimeout)(act);
-}
-
-function showContext({ contextLength }) {
-  byId("context").textContent = translate("page.contextLength", { count: contextLength });
 }
 
 function listen({ begins, openTokens, stop, drawPanel }) {

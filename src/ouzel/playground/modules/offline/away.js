@@ -14,6 +14,11 @@ class AbsentModel {
   contextLength = 0;
   capabilities = new Set();
   inputs = new Set();
+  parent = null;
+  state = null;
+  failure = null;
+  diskBytes = null;
+  memoryBytes = null;
   completes = false;
   fillsIn = false;
   seesImages = false;

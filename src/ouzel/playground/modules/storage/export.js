@@ -3,15 +3,16 @@
 import { textWithSources } from "../chat/footnotes.js";
 import { decisionText, hostedParts } from "../chat/hosted_texts.js";
 import { wireMessage } from "../chat/request.js";
+import { setValues } from "../settings/values.js";
 import { translate } from "../texts/texts.js";
 
 const ROLES = ["user", "assistant", "tool", "system", "approval"];
 
 export function jsonText(conversation) {
-  const { title, updated, nodes, activeLeaf } = conversation;
+  const { title, updated, nodes, activeLeaf, settings } = conversation;
   const said = conversation.path().map((node) => node.message);
   const messages = said.filter(({ role }) => role !== "approval").map(wireMessage);
-  return JSON.stringify({ title, updated: new Date(updated).toISOString(), messages, tree: { activeLeaf, nodes } }, null, 2);
+  return JSON.stringify({ title, updated: new Date(updated).toISOString(), messages, tree: { activeLeaf, nodes }, settings: settings === null ? {} : setValues(settings) }, null, 2);
 }
 
 export function markdownText(conversation) {
@@ -26,8 +27,8 @@ export function fileName(title, ending) {
 }
 
 function markdownOf(said) {
-  const { role, content, reasoning, images, files, toolCalls, hosted, approvals } = said;
-  const parts = [`## ${ROLES.includes(role) ? translate(`export.${role}`) : role}`];
+  const { role, content, reasoning, images, files, toolCalls, hosted, approvals, model } = said;
+  const parts = [`## ${ROLES.includes(role) ? translate(`export.${role}`) : role}${model ? ` · ${model}` : ""}`];
   if (reasoning) parts.push(reasoning.replace(/^/gm, "> "));
   if (images.length > 0) parts.push(images.map(({ name }) => translate("export.picture", { name })).join("\n"));
   if (files.length > 0) parts.push(files.map(({ name }) => translate("export.file", { name })).join("\n"));

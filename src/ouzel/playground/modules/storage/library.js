@@ -3,6 +3,8 @@
 import { Conversation } from "../chat/conversation.js";
 import { translate } from "../texts/texts.js";
 import * as database from "./database.js";
+import { readValues } from "../settings/values.js";
+import { modelsOf, takeModels } from "./metadata.js";
 import { ignoreMissing } from "./server_keeper.js";
 
 const MAX_WORDS = 20_000; // characters of a conversation that a search looks through
@@ -10,6 +12,7 @@ const MAX_WORDS = 20_000; // characters of a conversation that a search looks th
 export class Library {
   #records = new Map();
   #isLossTold = false;
+  #isSettingDue = new Set(); // conversations whose settings are to be kept
   #last = Promise.resolve(); // of what changes the records, one after the other
 
   /** `onChange` is called when the list has changed, `onTrouble` with what could not be done, as text. */
@@ -41,6 +44,8 @@ export class Library {
     const conversation = record.isOnServer ? await this.keeper.load(key) : new Conversation(record.content);
     const { title, updated } = record;
     if (record.isOnServer) putFilesBack(conversation, record.files ?? []);
+    takeModels(conversation, record.models);
+    if (record.settings) conversation.settings = readValues(record.settings).values;
     const saved = conversation.nodes.map((node) => node.id);
     return Object.assign(conversation, { title, updated, record: record.isOnServer ? { ...record, saved } : record });
   }
@@ -55,6 +60,21 @@ export class Library {
       const record = await this.#newest(key);
       await this.#keep({ ...record, title, content: record.content && { ...record.content, title } });
     });
+  }
+
+  /** Keeps what is set for a conversation, where it is kept itself. */
+  keepSettings(conversation) {
+    if (conversation.record === null || this.#isSettingDue.has(conversation)) return;
+    this.#isSettingDue.add(conversation); // it will keep what is set then
+    this.#next(async () => {
+      this.#isSettingDue.delete(conversation);
+      if (!this.#records.has(conversation.key)) return;
+      const { settings } = conversation;
+      const record = { ...(await this.#newest(conversation.key)), settings };
+      Object.assign(conversation.record, { settings });
+      this.#records.set(record.key, record);
+      await database.put(record).catch(() => this.#tellLoss());
+    }).catch((error) => this.onTrouble(error.message));
   }
 
   remove(key) {
@@ -148,8 +168,8 @@ export class Library {
 
 /** `ids` are those of the nodes that are kept. */
 function summary(conversation, ids) {
-  const { title, updated, words } = conversation;
-  return { title, updated, words: words.slice(0, MAX_WORDS), files: conversation.filesOf(ids) };
+  const { title, updated, words, settings } = conversation;
+  return { settings, models: modelsOf(conversation, ids), title, updated, words: words.slice(0, MAX_WORDS), files: conversation.filesOf(ids) };
 }
 
 /** Gives messages from the server what it does not keep of their files: their sizes, and files that are not for the model. */
