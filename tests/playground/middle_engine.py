@@ -2,10 +2,9 @@
 
 import msgspec
 
-from ouzel.backends.fake import FakeEngine, FakeOptions
+from ouzel.backends.fake import FakeEngine, FakeOptions, echo
 from ouzel.types.engine_request import EngineRequest
 from tests.api.byte_tokens import END, byte_tokenizer
-from tests.api.engines import echo
 
 MARKS = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<file_sep>")
 MIDDLE = "-in between-"

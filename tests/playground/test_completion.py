@@ -93,7 +93,7 @@ def test_the_middle_is_filled_in_at_the_cursor(user_at: UserAt, base: RunningSer
     user.page.evaluate("document.querySelector('#completion-text').setSelectionRange(2, 2)")
     with user.page.expect_request("**/v1/completions") as sent:
         _press(user, "Fill in at the cursor")
-    body = sent.value.post_data_json
+    body = sent.value.post_data_json or {}
     assert (body["prompt"], body["suffix"]) == ("ab", "yz")
     _wait(user)
     assert _text(user) == f"ab{MIDDLE}yz"
@@ -112,7 +112,8 @@ def test_a_chat_model_continues_texts_by_a_link(user: User) -> None:
     assert _text(user) == "xyxy"
     user.page.reload()
     user.page.wait_for_selector("body.ready")
-    assert _text(user) == "xyxy"  # the address and the text stay
+    expect(user.page.locator("#completion-text")).to_be_focused()  # the address stays
+    assert _text(user) == "xyxy"
     user.page.click("#new")
     expect(user.page.locator("#composer")).to_be_visible()
     expect(user.page.locator("#completion")).to_be_hidden()

@@ -93,23 +93,24 @@ async function build(api, server) {
     notice(translate("page.pythonIsOn"));
     if (isOpen("settings")) drawPanel();
   }
+  const shows = () => {
+    view.onState();
+    leaveSidebar();
+    focusMain(composer, completion);
+  };
   const begins = () => {
     leaveCompletion();
     chat.begin();
     sidebar.draw();
-    leaveSidebar();
-    focusMain(composer, completion);
+    shows();
   };
-  addEventListener("hashchange", () => {
-    view.onState();
-    leaveSidebar();
-    focusMain(composer, completion);
-  });
+  addEventListener("hashchange", shows);
   byId("version").textContent = server.version;
   listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => (completion.isRunning ? completion.stop() : chat.stop()), drawPanel });
   await library.open();
   document.body.classList.add("ready");
-  begins();
+  chat.begin();
+  shows();
 }
 
 /** Gives the focus to the field that a person writes in. */
@@ -129,9 +130,10 @@ function showState({ chat, composer, completion, settings }) {
   byId("welcome").hidden = !isEmpty || whyNoChat !== "";
   byId("composer").hidden = whyNoChat !== "" || isCompletion;
   byId("no-chat").textContent = isCompletion ? "" : whyNoChat;
-  byId("title").textContent = isCompletion ? translate("completion.title") : chat.current.title || translate("list.newConversation");
+  const title = isCompletion ? translate("completion.title") : chat.current.title;
+  byId("title").textContent = title || translate("list.newConversation");
+  document.title = title ? `${title} · Ouzel` : "Ouzel";
   completion.draw();
-  document.title = chat.current.title ? `${chat.current.title} · Ouzel` : "Ouzel";
   composer.setState({ isBusy: chat.isAnswering });
 }
 
