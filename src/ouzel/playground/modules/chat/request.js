@@ -11,18 +11,25 @@ const RESULTS = { code_interpreter: "code_interpreter_call.outputs", file_search
 
 /**
  * Returns the body of a request for an answer behind the nodes of a path. `continued` is an answer that the model is to
- * go on with. A body with `input` is for POST /v1/responses.
+ * go on with. A body with `input` is for POST /v1/responses. `isBackground` asks the server to go on without the page,
+ * where it can.
  */
-export function bodyFor(settings, path, continued = null) {
+export function bodyFor(settings, path, { continued = null, isBackground = false } = {}) {
   const settled = path.map((node) => node.message).filter((said) => said.role !== "assistant" || isSettled(said));
   const messages = settled.filter((said, index) => said.role !== "user" || settled[index + 1]?.role !== "user"); // older conversations may have two in a row
   const { values, tools, hostedEntries: hosted, parameters, schema, topLogprobs } = settings;
   const common = { model: settings.model.name, system: values.system, settings: { parameters, schema, topLogprobs }, tools };
-  if (continued === null && (hosted.length > 0 || messages.some((said) => said.hosted.length > 0))) {
-    return responseBody({ ...common, messages, hosted });
+  if (continued === null && (isBackground || hosted.length > 0 || messages.some((said) => said.hosted.length > 0))) {
+    return responseBody({ ...common, messages, hosted, isBackground });
   }
   const all = [...messages.filter(({ role }) => role !== "approval"), ...(continued === null ? [] : [continued])];
   return chatBody({ ...common, messages: all, continued: continued !== null });
+}
+
+/** Returns a body in which tokens for MCP servers cannot be read, to be shown. */
+export function withoutSecrets(body) {
+  const hidden = (tool) => (tool.authorization === undefined ? tool : { ...tool, authorization: "TOKEN" });
+  return body.tools === undefined ? body : { ...body, tools: body.tools.map(hidden) };
 }
 
 /** Returns the body for POST /v1/chat/completions. `continued` is an answer that the model is to go on with. */
@@ -37,14 +44,14 @@ export function chatBody({ model, system, messages, settings, tools, continued =
 }
 
 /** Returns the body for POST /v1/responses, where the server runs the tools of the entries `hosted`. */
-export function responseBody({ model, system, messages, settings, tools, hosted }) {
+export function responseBody({ model, system, messages, settings, tools, hosted, isBackground = false }) {
   const { max_tokens: maxTokens, ...parameters } = settings.parameters;
   const runsPython = hosted.some(({ type }) => type === PYTHON);
   const said = runsPython ? messages.map(withNote) : messages;
   const body = { model, input: said.flatMap(itemsOf), ...parameters };
   if (system) body.instructions = system;
   if (maxTokens !== undefined) body.max_output_tokens = maxTokens;
-  body.tools = [...tools.map(({ function: called }) => ({ type: "function", ...called })), ...hosted.map((entry) => withFiles(entry, messages))];
+  if (tools.length + hosted.length > 0) body.tools = [...tools.map(({ function: called }) => ({ type: "function", ...called })), ...hosted.map((entry) => withFiles(entry, messages))];
   if (settings.schema !== null) body.text = { format: { type: "json_schema", ...responseFormat(settings.schema).json_schema } };
   const include = hosted.map(({ type }) => RESULTS[type]).filter(Boolean);
   if (settings.topLogprobs !== null) {
@@ -52,7 +59,7 @@ export function responseBody({ model, system, messages, settings, tools, hosted 
     body.top_logprobs = settings.topLogprobs;
   }
   if (include.length > 0) body.include = include;
-  return { ...body, store: false, stream: true };
+  return isBackground ? { ...body, store: true, background: true, stream: true } : { ...body, store: false, stream: true };
 }
 
 /** Gives the sandbox the files that are for it. */
