@@ -90,7 +90,8 @@ async function build(api, server) {
     if (isOpen("settings") && !panel.isCurrent) drawPanel();
   }
   function showChosen() {
-    if (leaveComparison()) onState();
+    const isOther = [leaveComparison(), leaveCompletion()];
+    if (isOther.includes(true)) onState();
     if (leaveSidebar()) byId("thread").focus();
   }
   async function showSettings(ofColumn, caption) {
@@ -117,26 +118,26 @@ async function build(api, server) {
     notice(translate("page.pythonIsOn"));
     if (isOpen("settings")) drawPanel();
   }
+  const shows = () => {
+    view.onState();
+    leaveSidebar();
+    focusMain(composer, completion);
+  };
   const begins = () => {
     leaveCompletion();
     leaveComparison();
     chat.begin();
     sidebar.draw();
-    leaveSidebar();
-    focusMain(composer, completion);
+    shows();
   };
-  addEventListener("hashchange", () => {
-    view.onState();
-    leaveSidebar();
-    focusMain(composer, completion);
-  });
+  addEventListener("hashchange", shows);
   byId("version").textContent = server.version;
   listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => shown().stop(), drawPanel });
   await library.open();
   await comparing.enter();
   document.body.classList.add("ready");
-  if (!comparing.isShown) begins();
-  else composer.focus();
+  if (!comparing.isShown) chat.begin();
+  shows();
 }
 
 /** Gives the focus to the field that a person writes in. */
@@ -150,7 +151,7 @@ function showState({ chat, composer, completion, comparing, settings }) {
   const isEmpty = chat.current.nodes.length === 0;
   const { whyNoChat, contextLength } = settings.model;
   byId("context").textContent = contextLength === null ? "" : translate("page.contextLength", { count: contextLength });
-  const isCompletion = showsCompletion(settings.model, { isEmpty });
+  const isCompletion = !comparing.isShown && showsCompletion(settings.model, { isEmpty });
   byId("completion").hidden = !isCompletion;
   comparing.draw();
   byId("thread").hidden = isCompletion || comparing.isShown;
@@ -158,9 +159,10 @@ function showState({ chat, composer, completion, comparing, settings }) {
   byId("composer").hidden = whyNoChat !== "" || isCompletion;
   byId("no-chat").textContent = isCompletion ? "" : whyNoChat;
   for (const id of ["model", "toggle-settings"]) byId(id).hidden = comparing.isShown; // each column has its own
-  byId("title").textContent = comparing.isShown ? translate("compare.title") : isCompletion ? translate("completion.title") : chat.current.title || translate("list.newConversation");
+  const title = comparing.isShown ? translate("compare.title") : isCompletion ? translate("completion.title") : chat.current.title;
+  byId("title").textContent = title || translate("list.newConversation");
+  document.title = title ? `${title} · Ouzel` : "Ouzel";
   completion.draw();
-  document.title = chat.current.title ? `${chat.current.title} · Ouzel` : "Ouzel";
   composer.setState({ isBusy: (comparing.isShown ? comparing : chat).isAnswering });
 }
 
