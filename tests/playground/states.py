@@ -1,7 +1,7 @@
 """Walks through the states of the playground, for tests that look at each of them.
 
-A walk calls `look` with the name of each state when the page is in it. Add new states to a walk: the
-tests of accessibility, of translations and of Firefox then look at them too.
+A walk calls `look` with the name of each state when the page is in it. Add new states to a walk:
+the tests of accessibility, of translations and of Firefox then look at them too.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.playground.chromium import User
 
 Look = Callable[[str], None]
+Walk = Callable[[User, Look], None]
 _ANSWER = (
     "# Title\n\n<think>no</think>\n\n| a | b |\n|--|--|\n| 1 | `2` |\n\n"
     "```python\nx = 1\n```\n\n- a\n- [ ] b\n\n> c\n\n$x^2$ and ![d](https://example.org/d.png)"
@@ -134,7 +135,7 @@ def _uncover(user: User) -> None:
         close.click()
 
 
-CHAT_WALKS = (
+CHAT_WALKS: tuple[Walk, ...] = (
     walk_through_chat,
     walk_through_markdown,
     walk_through_settings,

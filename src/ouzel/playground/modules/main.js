@@ -3,6 +3,7 @@
 import { Api } from "./api.js";
 import { Chat } from "./chat/chat.js";
 import { Composer } from "./chat/composer.js";
+import { CompareMode, leaveComparison } from "./compare/mode.js";
 import { leaveCompletion, showsCompletion } from "./completion/address.js";
 import { Completion } from "./completion/completion.js";
 import { askForKey } from "./dialogs/key_dialog.js";
@@ -68,24 +69,48 @@ async function build(api, server) {
   const settings = new Settings(server);
   const library = new Library(new ServerKeeper(api), { onChange: () => sidebar.draw(), onTrouble: notice });
   settings.onKeep = (conversation) => library.keepSettings(conversation);
-  const view = { container: byId("thread"), notice, onState: () => onState(), turnOn, chooseModel: (choice) => modelButton.choose(choice) };
+  const view = { container: byId("thread"), notice, onState: () => onState(), turnOn, toEnd: byId("to-end"), chooseModel: (choice) => modelButton.choose(choice), release: (key) => comparing.release(key) };
   const chat = new Chat({ api, settings, library, view });
   const completion = new Completion({ api, settings, container: byId("completion") });
-  const sidebar = new Sidebar({ library, chat, notice, onChoice: () => leaveSidebar() && byId("thread").focus() });
+  const sidebar = new Sidebar({ library, chat, notice, onChoice: () => showChosen() });
   const modelButton = new ModelButton({ api, settings, notice, onTake: () => takeModel(), onChange: () => onState() });
   const attaching = new Attaching({ api, settings });
-  const composer = new Composer({ onSend: (text, attached) => chat.send(text, attached), onStop: () => chat.stop(), notice, attaching });
+  const comparing = new CompareMode({ api, server, settings, library, notice, onState: () => onState(), onOpen: openCompared, onSettings: showSettings, chooseModel: view.chooseModel });
+  const shown = () => (comparing.isShown ? comparing : completion.isRunning ? completion : chat);
+  const composer = new Composer({ onSend: (text, attached) => shown().send(text, attached), onStop: () => shown().stop(), notice, attaching, situation: () => (comparing.isShown ? comparing : chat).situation });
   const sentFiles = () => chat.current.path().flatMap(({ message }) => message.files);
   const attachedFiles = () => [...sentFiles().filter(({ use }) => use !== "python"), ...composer.attachments.searchable];
   const panel = new SettingsPanel(byId("settings-fields"), settings, api, { onChange: () => view.onState(), attachedFiles });
   const drawPanel = () => panel.draw().catch((error) => notice(error.message));
   function onState() {
-    showState({ chat, composer, completion, settings });
+    showState({ chat, composer, completion, comparing, settings });
     modelButton.draw();
+    if (!comparing.isShown) panel.look(settings);
+    else if (panel.shown === settings) setOpen("settings", "toggle-settings", false);
     if (isOpen("settings") && !panel.isCurrent) drawPanel();
+  }
+  function showChosen() {
+    const isOther = [leaveComparison(), leaveCompletion()];
+    if (isOther.includes(true)) onState();
+    if (leaveSidebar()) byId("thread").focus();
+  }
+  async function showSettings(ofColumn, caption) {
+    const opener = document.activeElement;
+    panel.look(ofColumn, caption);
+    await drawPanel();
+    setOpen("settings", "toggle-settings", true);
+    byId("close-settings").focus();
+    byId("close-settings").addEventListener("click", () => comparing.isShown && opener.focus(), { once: true });
+  }
+  async function openCompared(key) {
+    leaveComparison();
+    await chat.open(key);
+    sidebar.draw();
+    byId("thread").focus();
   }
   function takeModel() {
     if (isOpen("settings")) drawPanel();
+    chat.redraw();
     onState();
   }
   function turnOn(tool) {
@@ -93,23 +118,26 @@ async function build(api, server) {
     notice(translate("page.pythonIsOn"));
     if (isOpen("settings")) drawPanel();
   }
-  const begins = () => {
-    leaveCompletion();
-    chat.begin();
-    sidebar.draw();
-    leaveSidebar();
-    focusMain(composer, completion);
-  };
-  addEventListener("hashchange", () => {
+  const shows = () => {
     view.onState();
     leaveSidebar();
     focusMain(composer, completion);
-  });
+  };
+  const begins = () => {
+    leaveCompletion();
+    leaveComparison();
+    chat.begin();
+    sidebar.draw();
+    shows();
+  };
+  addEventListener("hashchange", shows);
   byId("version").textContent = server.version;
-  listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => (completion.isRunning ? completion.stop() : chat.stop()), drawPanel });
+  listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => shown().stop(), drawPanel });
   await library.open();
+  await comparing.enter();
   document.body.classList.add("ready");
-  begins();
+  if (!comparing.isShown) chat.begin();
+  shows();
 }
 
 /** Gives the focus to the field that a person writes in. */
@@ -118,21 +146,24 @@ function focusMain(composer, completion) {
   else completion.focus();
 }
 
-function showState({ chat, composer, completion, settings }) {
+function showState({ chat, composer, completion, comparing, settings }) {
   if (!noticeHolds()) endNotice();
   const isEmpty = chat.current.nodes.length === 0;
   const { whyNoChat, contextLength } = settings.model;
   byId("context").textContent = contextLength === null ? "" : translate("page.contextLength", { count: contextLength });
-  const isCompletion = showsCompletion(settings.model, { isEmpty });
+  const isCompletion = !comparing.isShown && showsCompletion(settings.model, { isEmpty });
   byId("completion").hidden = !isCompletion;
-  byId("thread").hidden = isCompletion;
+  comparing.draw();
+  byId("thread").hidden = isCompletion || comparing.isShown;
   byId("welcome").hidden = !isEmpty || whyNoChat !== "";
   byId("composer").hidden = whyNoChat !== "" || isCompletion;
   byId("no-chat").textContent = isCompletion ? "" : whyNoChat;
-  byId("title").textContent = isCompletion ? translate("completion.title") : chat.current.title || translate("list.newConversation");
+  for (const id of ["model", "toggle-settings"]) byId(id).hidden = comparing.isShown; // each column has its own
+  const title = comparing.isShown ? translate("compare.title") : isCompletion ? translate("completion.title") : chat.current.title;
+  byId("title").textContent = title || translate("list.newConversation");
+  document.title = title ? `${title} · Ouzel` : "Ouzel";
   completion.draw();
-  document.title = chat.current.title ? `${chat.current.title} · Ouzel` : "Ouzel";
-  composer.setState({ isBusy: chat.isAnswering });
+  composer.setState({ isBusy: (comparing.isShown ? comparing : chat).isAnswering });
 }
 
 /** Safari does not tell when it is idle. */
@@ -142,6 +173,7 @@ function whenIdle(act) {
 
 function listen({ begins, openTokens, stop, drawPanel }) {
   const toggleSettings = async () => {
+    if (byId("toggle-settings").hidden && !isOpen("settings")) return; // each column has a button of its own
     if (!isOpen("settings")) await drawPanel();
     toggle("settings", "toggle-settings");
   };

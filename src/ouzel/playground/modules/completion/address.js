@@ -7,7 +7,9 @@ export function showsCompletion(model, { isEmpty }) {
   return location.hash === ADDRESS || (isEmpty && model.whyNoChat !== "" && model.completes);
 }
 
-/** Leaves the address, where a conversation is to be shown. */
+/** Leaves the address, where a conversation is to be shown. Returns whether the page was there. */
 export function leaveCompletion() {
-  if (location.hash === ADDRESS) history.pushState(null, "", location.pathname + location.search);
+  if (location.hash !== ADDRESS) return false;
+  history.pushState(null, "", location.pathname + location.search);
+  return true;
 }
