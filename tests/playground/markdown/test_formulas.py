@@ -119,7 +119,7 @@ def test_a_formula_without_an_end_stays_tex(drawing: Drawing) -> None:
 
 
 def test_a_formula_that_streams_is_drawn_when_it_is_whole(drawing: Drawing) -> None:
-    drawing.draw("$x$")  # loads what draws formulas
+    drawing.draw("$x$")  # loads Temml
     stages = drawing.stages(["$$\nx", "^2\n", "$", "$\n", "so $", "y", "$ it", " is"])
     assert ["<math" in stage for stage in stages] == [False, False, False, *[True] * 5]
     assert [stage.count("<math") for stage in stages[-2:]] == [2, 2]
