@@ -116,11 +116,11 @@ def test_the_faults_of_a_file_are_shown(tmp_path: Path) -> None:
     assert "line 2: custom_id must differ" in here.stderr
 
 
-def begin_and_interrupt(tmp_path: Path, server: RunningServer) -> str:
+def begin_and_interrupt(tmp_path: Path, server: RunningServer, *, num_lines: int) -> str:
     """Begins a batch on the server and sends Ctrl-C; returns the file of the requests."""
     file = write_lines(
         tmp_path / "requests.jsonl",
-        [chat_line(f"id-{each}", "x" * 200) for each in range(1500)],
+        [chat_line(f"id-{each}", "x" * 200) for each in range(num_lines)],
     )
     state = tmp_path / "requests.batch.json"
     status, errors = interrupt(file, "--url", server.url, when=state.exists)
@@ -130,20 +130,21 @@ def begin_and_interrupt(tmp_path: Path, server: RunningServer) -> str:
 
 
 def test_the_same_command_waits_again_for_the_batch_of_a_server(tmp_path: Path) -> None:
-    with running_server(store_url=f"sqlite:///{tmp_path}/store.sqlite3") as server:
-        file = begin_and_interrupt(tmp_path, server)
+    slow = {"step_s": 0.01}  # the batch takes seconds, in which the server sleeps
+    with running_server(slow, store_url=f"sqlite:///{tmp_path}/store.sqlite3") as server:
+        file = begin_and_interrupt(tmp_path, server, num_lines=300)
         done = run_batch(file, "--url", server.url)
         with server.client() as http:
             assert len(http.get("/v1/batches").json()["data"]) == 1
     assert done.returncode == 0, done.stderr
-    assert len(read(tmp_path / "requests.results.jsonl")) == 1500
+    assert len(read(tmp_path / "requests.results.jsonl")) == 300
     assert not (tmp_path / "requests.batch.json").exists()
 
 
 def test_a_batch_of_a_server_is_cancelled(tmp_path: Path) -> None:
     slow = {"step_s": 0.05}  # the whole batch would take minutes
     with running_server(slow, store_url=f"sqlite:///{tmp_path}/store.sqlite3") as server:
-        file = begin_and_interrupt(tmp_path, server)
+        file = begin_and_interrupt(tmp_path, server, num_lines=1500)
         done = run_batch(file, "--url", server.url, "--cancel")
     assert done.returncode == 1
     assert "cancelled: " in done.stdout

@@ -1,21 +1,41 @@
-"""Checks pages with axe-core for accessibility, in each width and colour scheme of `LOOKS`."""
+"""Checks pages with axe-core for accessibility, in each width and colour scheme of `LOOKS`.
+
+640 is the width of a window of 1280 pixels whose contents are enlarged to 200 %.
+"""
+
+from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Route
 
-_LEFT = pytest.mark.release("pages of the playground in further pairs of width and colours")
-# Every run has each width and each colour scheme once, a release has all pairs.
+_LEFT = pytest.mark.release("pages of the playground in further widths, colours and directions")
+_MIRRORED = (pytest.mark.right_to_left, _LEFT)
+# Every run has a wide and a narrow page and each colour scheme once.
 LOOKS = [
     (1280, "light"),
     (360, "dark"),
     pytest.param(1280, "dark", marks=_LEFT),
     pytest.param(360, "light", marks=_LEFT),
+    pytest.param(640, "dark", marks=_LEFT),
+    pytest.param(1280, "light", marks=_MIRRORED, id="1280-light-mirrored"),
+    pytest.param(360, "dark", marks=_MIRRORED, id="360-dark-mirrored"),
 ]
 _RUN = """async () => {
   const { violations } = await axe.run({ resultTypes: ["violations"] });
   return violations.map(each => `${each.id}: ${each.nodes[0].html}`);
 }"""
+
+
+def mirror(page: Page) -> None:
+    """Makes the page run from right to left, with its English texts."""
+
+    def turn(route: Route) -> None:
+        response = route.fetch()
+        body = response.text().replace(' dir="ltr"', ' dir="rtl"', 1)
+        route.fulfill(response=response, body=body)
+
+    page.route(lambda url: urlsplit(url).path in ("/", "/playground/figures.html"), turn)
 
 
 def violations(page: Page) -> list[str]:

@@ -11,6 +11,7 @@ from playwright.sync_api import (
     FilePayload,
     Locator,
     Page,
+    Playwright,
     Request,
     expect,
     sync_playwright,
@@ -28,15 +29,27 @@ def chromium_path() -> Path | None:
 
 
 @contextmanager
-def running_browser(path: Path) -> Iterator[Browser]:
+def running_playwright() -> Iterator[Playwright]:
+    """Starts the program that drives browsers. A thread can have one."""
+    # A day, in ms: a slow machine is no failure. 0 would mean five seconds.
+    expect.set_options(timeout=86_400_000)
+    with sync_playwright() as playwright:
+        yield playwright
+
+
+def launch_chromium(playwright: Playwright, path: Path) -> Browser:
     """Starts the Chromium at `path`.
 
     Chromium runs without its sandbox, because a test process may be root, and root has no sandbox.
     """
-    # A day, in ms: a slow machine is no failure. 0 would mean five seconds.
-    expect.set_options(timeout=86_400_000)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    return playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+
+
+@contextmanager
+def running_browser(path: Path) -> Iterator[Browser]:
+    """Starts the Chromium at `path`, and the program that drives it."""
+    with running_playwright() as playwright:
+        browser = launch_chromium(playwright, path)
         yield browser
         browser.close()
 

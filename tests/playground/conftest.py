@@ -9,38 +9,71 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Playwright
 
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.serving import RunningServer, running_server
+from tests.playground.accessibility import mirror
 from tests.playground.chromium import (
     REQUIRED_VARIABLE,
     Troubles,
     User,
     chromium_path,
-    running_browser,
+    launch_chromium,
+    running_playwright,
 )
+from tests.playground.firefox.browser import (
+    CHOICE_VARIABLE,
+    firefox_path,
+    running_firefox,
+)
+from tests.playground.firefox.browser import REQUIRED_VARIABLE as NEEDS_FIREFOX
 from tests.prompts.families import QWEN
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    path = chromium_path()
-    if path is None:
-        missing = "no Chromium is installed here"
-        if os.environ.get(REQUIRED_VARIABLE) == "1":
-            pytest.fail(missing)
-        pytest.skip(missing)
-    with running_browser(path) as browser:
+def playwright() -> Iterator[Playwright]:
+    with running_playwright() as playwright:
+        yield playwright
+
+
+@pytest.fixture(scope="package")
+def firefox(playwright: Playwright) -> Iterator[Browser]:
+    path = require(firefox_path(), "Firefox", NEEDS_FIREFOX)
+    with running_firefox(playwright, path) as browser:
         yield browser
 
 
+@pytest.fixture(scope="package")
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """Starts Chromium, or Firefox where the environment says so."""
+    if os.environ.get(CHOICE_VARIABLE) == "firefox":
+        yield request.getfixturevalue("firefox")
+        return
+    path = require(chromium_path(), "Chromium", REQUIRED_VARIABLE)
+    browser = launch_chromium(request.getfixturevalue("playwright"), path)
+    yield browser
+    browser.close()
+
+
+def require(path: Path | None, name: str, variable: str) -> Path:
+    """Returns the path of a browser; without one skips the test, or fails it if `variable` is 1."""
+    if path is not None:
+        return path
+    missing = f"no {name} is installed here"
+    if os.environ.get(variable) == "1":
+        pytest.fail(missing)
+    pytest.skip(missing)
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     """Opens a page in a browser that has loaded nothing yet."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
+    if request.node.get_closest_marker("right_to_left"):
+        mirror(page)
     troubles = Troubles(page)
     yield page
     context.close()

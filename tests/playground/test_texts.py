@@ -22,8 +22,8 @@ _CATEGORIES = {
     "ar": {"zero", "one", "two", "few", "many", "other"},
 }
 _VALUE = re.compile(r"\{(\w+)\}")
-_KEY = re.compile(r'"([a-z]+(?:\.\w+)+)"')
-_PREFIX = re.compile(r"`([a-z]+\.(?:\w+\.)?)\$\{")  # of keys whose last part is a value
+_CALL = re.compile(r'translate(?:Parts)?\(\s*"([\w.]+)"')
+_PREFIX = re.compile(r"`([a-z]+\.(?:\w+\.)?)\$\{")  # the last part of such keys is a value
 _PLACE = re.compile(r"\{\{([\w.]+)\}\}")
 _PAGE = {"accept": "text/html"}
 
@@ -40,7 +40,7 @@ def _sources() -> str:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_language_has_each_text_with_its_values(language: str) -> None:
     english, texts = read_texts("en"), read_texts(language)
-    assert list(texts) == list(english)  # in the same order, so that files can be compared
+    assert list(texts) == list(english)  # the same order makes files comparable
     for key, text in texts.items():
         forms = _forms(text)
         assert isinstance(text, str) or set(text) == _CATEGORIES[language], key
@@ -55,12 +55,13 @@ def test_each_language_has_each_text_with_its_values(language: str) -> None:
 
 def test_each_text_is_used_and_each_used_text_exists() -> None:
     texts, sources = read_texts("en"), _sources()
-    rooms = {key.split(".")[0] for key in texts}
-    keys = {key for key in _KEY.findall(sources) if key.split(".")[0] in rooms}
-    used = keys | set(_PLACE.findall(sources)) - {"language", "direction"}
+    named = set(_CALL.findall(sources))
+    named |= set(_PLACE.findall(sources)) - {"language", "direction"}
     prefixes = tuple(_PREFIX.findall(sources))
-    assert {key for key in used if key not in texts} == set()
-    assert {key for key in texts if key not in used and not key.startswith(prefixes)} == set()
+    assert named - set(texts) == set()
+    # a key may also stand in a table of keys
+    unused = {key for key in texts if f'"{key}"' not in sources and key not in named}
+    assert {key for key in unused if not key.startswith(prefixes)} == set()
 
 
 def test_the_server_chooses_the_language_of_the_page(parrot: RunningServer) -> None:

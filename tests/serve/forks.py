@@ -35,7 +35,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 # The parameters of the private method that executes a program, behind `self`.
 _execute: Callable[..., None] = getattr(subprocess.Popen, "_execute_child")  # noqa: B009
 _EXECUTION = [*inspect.signature(_execute).parameters][1:]
-_NEEDED = {"args", "cwd", "env", "p2cread", "c2pwrite", "errwrite"}
+_NEEDED = {"args", "cwd", "env", "p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite"}
 
 
 @contextmanager
@@ -123,10 +123,14 @@ class Fork(subprocess.Popen[Any]):
         directory = str(given["cwd"] or os.getcwd())
         self.pid = _template.fork(given["args"][3:], environment, directory, fds)
         self._child_created = True
-        # The original closes this process's copies of the child's ends too.
-        for fd in streams:
-            if fd != -1:
-                os.close(fd)
+        # The original closes this process's copies of the child's ends of pipes too, and no stream
+        # that the caller has opened.
+        pipes = zip(streams, (given["p2cwrite"], given["c2pread"], given["errread"]), strict=True)
+        for child_end, own_end in pipes:
+            if child_end != -1 and own_end != -1:
+                os.close(child_end)
+        if (devnull := vars(self).get("_devnull")) is not None:
+            os.close(devnull)
         self._closed_child_pipe_fds = True
 
 

@@ -6,11 +6,14 @@ from typing import Any  # JSON
 from playwright.sync_api import Page
 
 _LINK = ' target="_blank" rel="noopener noreferrer nofollow"'
+_OWN_WAY = ' dir="auto"'  # each text runs the way of its own language
 _RENDER = """async text => {
+    const { whenDrawn } = await import("/playground/modules/markdown/formulas/formula_view.js");
     const { renderMarkdown } = await import("/playground/modules/markdown/view.js");
     const box = document.createElement("div");
     document.querySelector("main").replaceChildren(box);
     renderMarkdown(text, box);
+    await whenDrawn();
     return box.innerHTML;
 }"""
 _STREAM = """async pieces => {
@@ -29,6 +32,7 @@ _STREAM = """async pieces => {
 # Returns each text and its cuts for which the drawn elements or the number of text nodes differ
 # between the cut text and the whole text.
 _DIFFERENCES = """async cases => {
+    const { whenDrawn } = await import("/playground/modules/markdown/formulas/formula_view.js");
     const { MarkdownView, renderMarkdown } = await import("/playground/modules/markdown/view.js");
     const numNodes = root => {
         const walker = document.createTreeWalker(root);
@@ -50,6 +54,7 @@ _DIFFERENCES = """async cases => {
                 start = end;
             }
             view.finish();
+            await whenDrawn();
             const isSame = box.innerHTML === whole.innerHTML
                 && numNodes(box) === numNodes(whole) && view.text === text;
             if (!isSame) differing.push([text, places, whole.innerHTML, box.innerHTML]);
@@ -89,6 +94,7 @@ class Drawing:
     def _without_repetition(html: str) -> str:
         return (
             html.replace(_LINK, "")
+            .replace(_OWN_WAY, "")
             .replace('<div class="item">', "")
             .replace("</div></li>", "</li>")
         )

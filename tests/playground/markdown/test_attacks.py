@@ -1,9 +1,10 @@
 """A hostile Markdown text runs no script, sends no request, and links to pages or mail only."""
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from tests.playground.markdown.drawing import Drawing
+from tests.playground.test_long_answers import LONGEST_S, TASKS, task_seconds
 
 # Each attack would set `window.attacked` or send a request to another host if it worked.
 SCRIPT = "window.attacked=1"
@@ -81,7 +82,46 @@ ATTACKS = [
     f"https://good.example/<script>{SCRIPT}</script>",
     f'https://good.example/"onmouseover="{SCRIPT}',
     f"mailto:a@b.c?body=<script>{SCRIPT}</script> <mailto:a@b.c>",
+    f"$\\href{{javascript:{SCRIPT}}}{{x}}$ $\\url{{javascript:{SCRIPT}}}$",
+    "$$\\includegraphics[width=9em]{https://evil.example/x.png}$$",
+    "$\\class{primary}{x} \\id{prompt}{x} \\cssId{prompt}{x}$ $\\data{tex=y}{x}$",
+    f"$\\htmlData{{onclick={SCRIPT}}}{{x}}$ $\\htmlStyle{{background:url(//evil.example)}}{{x}}$",
+    "$\\style{background:url(https://evil.example/x)}{x}$ $\\color{url(//evil.example)}x$",
+    "$\\colorbox{red;background:url(//evil.example)}{x}$ $\\textcolor{#fff;x:y}{x}$",
+    "\\begin{align} x \\label{prompt} \\tag{<img src=//evil.example>} \\end{align} $\\ref{prompt}$",
+    f"$\\text{{<img src=x onerror={SCRIPT}>}}$ $\\unicode{{<script>{SCRIPT}</script>}}$",
+    f"$\\def\\constructor{{x}} \\constructor \\__proto__ \\toString$ $\\ce{{<b onclick={SCRIPT}>}}$",
+    "$\\begin{constructor}x\\end{constructor}$ $\\begin{__proto__}x\\end{__proto__}$",
 ]  # fmt: skip
+GROWING = {
+    "braces": "{" * 100_000 + "x" + "}" * 100_000,
+    "braces without end": "{" * 4_000,
+    "a megabyte": "x^2 + \\frac{a}{b} " * 60_000,
+    "fractions": "\\frac{1}{" * 450 + "x" + "}" * 450,
+    "roots": "\\sqrt{" * 700 + "x" + "}" * 700,
+    "powers": "x^{" * 1_000 + "x" + "}" * 1_000,
+    "boxes": "\\boxed{" * 90 + "x" + "}" * 90,
+    "lines": "\\overline{" * 90 + "x" + "}" * 90,
+    "parentheses": "\\left(" * 90 + "x" + "\\right)" * 90,
+    "matrices": "\\begin{matrix}" * 24 + "x" + "\\end{matrix}" * 24,
+    "cells": "\\begin{matrix}" + "&" * 4_900 + "\\end{matrix}",
+    "rows": "\\begin{matrix}" + "\\\\ " * 1_600 + "\\end{matrix}",
+    "sums": "x+" * 2_490,
+    "macros": "\\def\\a{\\a\\a}\\a",
+    "long macros": "\\def\\a{" + "x" * 2_000 + "}" + "\\a" * 900,
+    "macros of macros": "\\def\\a{xxxxxxxxxx}\\def\\b{"
+    + "\\a" * 10
+    + "}\\def\\c{"
+    + "\\b" * 10
+    + "}\\c",
+    "new commands": "\\newcommand{\\a}{" + "x" * 180 + "}" + "\\a" * 90,
+    "definitions": "\\edef\\a{xxxxxxxxxx}" + "\\edef\\a{\\a\\a}" * 18 + "\\a",
+    "spaces": "\\rule{9999em}{9999em}\\hspace{9999em}\\kern9999em\\raisebox{9999em}{x}",
+    "chemistry": "\\ce{" + "H2O + " * 98 + "}",
+    "primes": "x" + "'" * 4_900,
+    "accents": "\\hat{" * 90 + "x" + "}" * 90,
+    "colours": "\\color{red}" * 450 + "x",
+}
 TAGS = {
     *(
         "a",
@@ -103,6 +143,8 @@ TAGS = {
         "p",
     ),
     *("pre", "span", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"),
+    *("math", "mfrac", "mi", "mn", "mo", "mover", "mpadded", "mrow", "mspace", "mstyle"),
+    *("mtable", "mtd", "mtext", "mtr", "msub", "msup", "msubsup", "menclose", "mphantom"),
 }
 ATTRIBUTES = {
     *(
@@ -110,6 +152,7 @@ ATTRIBUTES = {
         "aria-pressed",
         "checked",
         "class",
+        "data-label",
         "disabled",
         "href",
         "rel",
@@ -118,7 +161,11 @@ ATTRIBUTES = {
         "start",
         "tabindex",
     ),
-    *("target", "title", "type"),
+    *("data-tex", "dir", "target", "title", "type"),
+    # of MathML; `style` is set by single properties of a list
+    *("accent", "columnalign", "depth", "display", "displaystyle", "fence", "form", "height"),
+    *("lspace", "mathcolor", "mathvariant", "maxsize", "minsize", "rspace", "scriptlevel"),
+    *("separator", "stretchy", "style", "voffset", "width"),
 }
 
 
@@ -134,9 +181,47 @@ def test_an_attack_has_no_effect(drawing: Drawing, page: Page, text: str) -> Non
     assert set(page.evaluate(names)) <= ATTRIBUTES
     for href in page.evaluate("[...document.querySelectorAll('main a')].map(node => node.href)"):
         assert href.startswith(("http://", "https://", "mailto:"))
+    styles = "[...document.querySelectorAll('main [style]')].map(node => node.style.cssText)"
+    assert "url" not in "".join(page.evaluate(styles))
     for node in page.locator("main :is(img, button, summary)").all():
         node.click()
     assert page.evaluate("window.attacked") is None
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_a_formula_that_grows_is_bounded(drawing: Drawing, page: Page, name: str) -> None:
+    drawing.draw(f"$$\n{GROWING[name]}\n$$")
+    assert page.locator("main .formula").count() == 1
+    assert page.locator("main *").count() < 6_100
+    size = (
+        "(box => [box.width, box.height])(document.querySelector('main').getBoundingClientRect())"
+    )
+    width, height = page.evaluate(size)
+    assert width <= page.evaluate("innerWidth") and height < 20_000
+
+
+def test_a_formula_stays_in_its_place(drawing: Drawing, page: Page) -> None:
+    """A formula cannot be shown over what stands above it."""
+    text = "\\raisebox{20em}{\\colorbox{red}{$x$}} \\kern-40em \\rule{20em}{20em}"
+    drawing.draw(f"`above`\n\n$$\n{text}\n$$\n\n${text}$")
+    top = (
+        "document.elementFromPoint(...(box => [box.x + 5, box.y + 5])({}.getBoundingClientRect()))"
+    )
+    target = "document.querySelector('main p code')"
+    assert page.evaluate(f"{top.replace('{}', target)} === {target}")
+
+
+@pytest.mark.release("hostile formulas, watched for tasks over 100 ms of CPU")
+def test_no_hostile_formula_makes_a_long_task(
+    browser: Browser, drawing: Drawing, page: Page
+) -> None:
+    drawing.draw("$x$ $\\ce{H2O}$")  # loads what draws formulas
+    browser.start_tracing(page=page, categories=TASKS)
+    for tex in GROWING.values():
+        drawing.draw(f"$$\n{tex}\n$$")
+        page.evaluate("new Promise(requestAnimationFrame)")
+    seconds = task_seconds(browser.stop_tracing())
+    assert [each for each in seconds if each > LONGEST_S] == []
 
 
 def test_the_attacks_are_at_least_fifty() -> None:

@@ -56,11 +56,6 @@ CASES = {
         "> one\ntwo",
         "<blockquote><p>one\ntwo</p></blockquote>",
     ),
-    "maths on lines of their own": (
-        "$$\na*b*c\n$$",
-        '<pre class="maths displayed" tabindex="0">a*b*c</pre>',
-    ),
-    "maths on one line": ("\\[ x_1 \\]", '<pre class="maths displayed" tabindex="0">x_1</pre>'),
     "HTML is text": ("<div>\n*a*\n</div>", "<p>&lt;div&gt;\n<em>a</em>\n&lt;/div&gt;</p>"),
     "a definition of a link is text": (
         "[a]: https://a.b/c x",

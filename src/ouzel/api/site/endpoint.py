@@ -28,7 +28,7 @@ _APIS = (
 )
 _HEADERS = {"vary": "accept, accept-language, cookie", "cache-control": "no-cache"}
 _PAGE_HEADERS = _HEADERS | {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
     "frame-ancestors 'none'; base-uri 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",

@@ -10,11 +10,11 @@ _ENTRY = re.compile(r"\s*([A-Za-z]{1,8})(?:-[A-Za-z0-9-]*)?\s*(?:;\s*q=([01](?:\
 
 
 def choose_language(request: Request, languages: Sequence[str]) -> str:
-    """Returns one of `languages`: the person's choice, else the one that the browser prefers.
+    """Returns one of `languages`: the person's choice, or the browser's favourite.
 
     The first language is the default. Subtags are ignored, so `de-AT` is `de` (RFC 9110, 12.5.4).
     """
-    chosen = request.cookies.get(COOKIE)
+    chosen = request.cookies.get(COOKIE, "")
     if chosen in languages:
         return chosen
     best, best_weight = languages[0], 0.0

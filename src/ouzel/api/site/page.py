@@ -49,6 +49,7 @@ def index_page(
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
+<link rel="icon" href="data:,">
 <title>Ouzel: {escape(index.models[0] if index.models else "no model")}</title>
 <style>{_STYLE}</style>
 </head>

@@ -48,7 +48,7 @@ _HEADERS = {
     "cache-control": "no-cache",
 }
 _PAGE_HEADERS = _HEADERS | {"vary": "accept, accept-language, cookie"}
-_PLACE = re.compile(r"\{\{([\w.]+)\}\}")  # of a text in a page
+_PLACE = re.compile(r"\{\{([\w.]+)\}\}")  # the place of a text in a page
 
 
 class PlaygroundFile:

@@ -36,7 +36,7 @@ export class Sidebar {
 
   #row(record) {
     const isCurrent = record.key === this.chat.current.key;
-    const open = button(record.title, () => this.#open(record.key), { class: "title", "aria-current": isCurrent ? "true" : null, title: record.title });
+    const open = button(record.title, () => this.#open(record.key), { class: "title", dir: "auto", "aria-current": isCurrent ? "true" : null, title: record.title });
     const row = element("li", { class: isCurrent ? "current" : null, data: { key: record.key } }, open);
     const tools = [
       button(translate("list.rename", record), () => this.#rename(row, record), { icon: "✎" }),
@@ -59,7 +59,7 @@ export class Sidebar {
   }
 
   #rename(row, record) {
-    const input = element("input", { "aria-label": translate("list.title"), maxlength: 200 });
+    const input = element("input", { "aria-label": translate("list.title"), dir: "auto", maxlength: 200 });
     input.value = record.title;
     this.#isRenaming = true;
     const end = async (isKept) => {

@@ -1,21 +1,17 @@
 // What a person does with a chat: each action changes the conversation, shows it, and asks for an answer where one is due.
 
-import { announce } from "../announcer.js";
 import { showRequest } from "../dialogs/request_dialog.js";
 import { deleteUploaded, downloadFromSandbox } from "../files/files_of_server.js";
 import { shortName } from "../files/names.js";
 import { PYTHON } from "../server.js";
 import { isSettled } from "../storage/server_keeper.js";
-import { BUILTIN_NAMES, runBuiltin } from "../tools/builtin.js";
-import { streamAnswer } from "./answer.js";
+import { translate } from "../texts/texts.js";
 import { Conversation, message, titleOf } from "./conversation.js";
-import { chatBody, responseBody } from "./request.js";
+import { bodyFor } from "./request.js";
+import { RunningAnswers, addResults } from "./running.js";
 import { Thread } from "./thread.js";
 
-const MAX_TOOL_ROUNDS = 8; // answers in a row that built-in tools make by themselves
-
 export class Chat {
-  #runs = new Map(); // what ends the answer that is being made for a conversation
   #conversation = new Conversation();
   #opening = null; // the key of a conversation that is to be shown once it has come
 
@@ -23,6 +19,7 @@ export class Chat {
   constructor({ api, settings, library, view }) {
     Object.assign(this, { api, settings, library, view });
     this.thread = new Thread(view.container, this);
+    this.running = new RunningAnswers({ api, settings, view: this.#runningView(), save: (conversation) => this.#save(conversation) });
   }
 
   get current() {
@@ -30,7 +27,7 @@ export class Chat {
   }
 
   get isAnswering() {
-    return this.#runs.has(this.#conversation);
+    return this.running.has(this.#conversation);
   }
 
   begin() {
@@ -40,19 +37,19 @@ export class Chat {
   /** Shows the conversation of this key, unless another one is shown or an answer is asked for before it has come. */
   async open(key) {
     const opening = (this.#opening = { key });
-    const loaded = this.#running(key) ?? (await this.library.load(key));
-    if (opening === this.#opening) this.#show(this.#running(key) ?? loaded);
+    const loaded = this.running.held(key) ?? (await this.library.load(key));
+    if (opening === this.#opening) this.#show(this.running.held(key) ?? loaded);
   }
 
   /** Returns the conversation of this key where the page holds it: it is shown, or an answer is being made for it. */
   held(key) {
-    return this.#conversation.key === key ? this.#conversation : this.#running(key);
+    return this.#conversation.key === key ? this.#conversation : this.running.held(key);
   }
 
   /** Ends what is being made for a conversation that is gone, and shows another in its place. */
   drop(key) {
     const conversation = this.held(key);
-    this.#runs.get(conversation)?.abort();
+    this.running.stop(conversation);
     if (conversation === this.#conversation) this.begin();
   }
 
@@ -60,9 +57,9 @@ export class Chat {
   send(content, attached) {
     if (!this.#maySend() || !this.#canUse(attached.files)) return false;
     const conversation = this.#conversation;
-    conversation.title ||= titleOf(content || attached.files[0]?.name || "A picture");
+    conversation.title ||= titleOf(content || attached.files[0]?.name || translate("answer.titleOfPicture"));
     conversation.add(this.#parentOfNext(conversation), message("user", { content, ...attached }));
-    this.#answer(conversation);
+    this.running.answer(conversation);
     return true;
   }
 
@@ -80,7 +77,7 @@ export class Chat {
   }
 
   stop() {
-    this.#runs.get(this.#conversation)?.abort();
+    this.running.stop(this.#conversation);
   }
 
   // What a person can do with one message.
@@ -97,7 +94,7 @@ export class Chat {
     if (role === "assistant") {
       this.#draw();
       this.#save(conversation);
-    } else this.#answer(conversation);
+    } else this.running.answer(conversation);
     return true;
   }
 
@@ -106,7 +103,7 @@ export class Chat {
     const conversation = this.#conversation;
     if (isSettled(node.message)) conversation.activeLeaf = node.parent;
     else conversation.remove(node);
-    this.#answer(conversation);
+    this.running.answer(conversation);
   }
 
   show(node) {
@@ -119,15 +116,15 @@ export class Chat {
   continueAnswer(node) {
     if (!this.#maySend()) return;
     this.#conversation.activeLeaf = node.parent;
-    this.#answer(this.#conversation, { continued: node.message });
+    this.running.answer(this.#conversation, { continued: node.message });
   }
 
   takeResults(node, results, round = 0) {
     if (!this.#maySend()) return;
     const conversation = this.#conversation;
     conversation.activeLeaf = node.id;
-    this.#addResults(conversation, node, results);
-    this.#answer(conversation, { round });
+    addResults(conversation, node, results);
+    this.running.answer(conversation, { round });
   }
 
   /** The server runs the calls that a person allows, and the model reads which ones are not allowed. */
@@ -135,7 +132,7 @@ export class Chat {
     if (!this.#maySend()) return;
     const conversation = this.#conversation;
     conversation.add(node.id, message("approval", { approvals }));
-    this.#answer(conversation);
+    this.running.answer(conversation);
   }
 
   /** Deletes a file from the server; the model reads it no more. */
@@ -157,7 +154,7 @@ export class Chat {
 
   showRequest(node) {
     if (this.settings.faults.length > 0) return this.#noticeFaults();
-    showRequest(this.#body(this.#conversation.path(node.parent)));
+    showRequest(bodyFor(this.settings, this.#conversation.path(node.parent)));
   }
 
   /** Returns the results of the other calls of an answer, which one that is edited has behind it. */
@@ -168,15 +165,9 @@ export class Chat {
     return end < 0 ? behind : behind.slice(0, end);
   }
 
-  #addResults(conversation, node, results) {
-    node.message.toolCalls.forEach((call, index) => {
-      conversation.add(conversation.activeLeaf, message("tool", { toolCallId: call.id, content: results[index] }));
-    });
-  }
-
   #maySend() {
     if (this.isAnswering) {
-      this.view.notice("An answer is being made: wait for it, or stop it first.", () => this.isAnswering);
+      this.view.notice(translate("answer.isBeingMade"), () => this.isAnswering);
       return false;
     }
     const { faults, model } = this.settings;
@@ -184,7 +175,7 @@ export class Chat {
       this.view.notice(model.whyNoChat, () => this.settings.model === model);
       return false;
     }
-    if (faults.length > 0) this.#noticeFaults("Nothing was sent. ");
+    if (faults.length > 0) this.#noticeFaults((why) => translate("answer.nothingSent", { why }));
     return faults.length === 0;
   }
 
@@ -193,83 +184,33 @@ export class Chat {
     const { settings } = this;
     const forSearch = files.find(({ use }) => use === "search");
     if (forSearch !== undefined && settings.values.collection === "") {
-      this.view.notice(`Nothing was sent: ${shortName(forSearch.name)} is only for searches. Make a collection of it in the settings, in “Search my files”.`);
+      this.view.notice(translate("answer.onlyForSearches", { name: shortName(forSearch.name) }));
       return false;
     }
     if (files.some(({ use }) => use === "python") && !settings.values.hostedTools.includes(PYTHON)) this.view.turnOn(PYTHON);
     return true;
   }
 
-  #noticeFaults(before = "") {
+  #noticeFaults(wrap = (why) => why) {
     const text = this.settings.faults.join("\n");
-    this.view.notice(before + text, () => this.settings.faults.join("\n") === text);
+    this.view.notice(wrap(text), () => this.settings.faults.join("\n") === text);
   }
 
-  #body(path, continued = null) {
-    const settled = path.map((node) => node.message).filter((said) => said.role !== "assistant" || isSettled(said));
-    const messages = settled.filter((said, index) => said.role !== "user" || settled[index + 1]?.role !== "user"); // older conversations may have two in a row
-    const { model, values, tools } = this.settings;
-    const settings = { parameters: this.settings.parameters, schema: this.settings.schema, topLogprobs: this.settings.topLogprobs };
-    const hosted = this.settings.hostedEntries;
-    if (continued === null && (hosted.length > 0 || messages.some((said) => said.hosted.length > 0))) {
-      return responseBody({ model: model.name, system: values.system, messages, settings, tools, hosted });
-    }
-    const all = [...messages.filter(({ role }) => role !== "approval"), ...(continued === null ? [] : [continued])];
-    return chatBody({ model: model.name, system: values.system, messages: all, settings, tools, continued: continued !== null });
-  }
-
-  async #answer(conversation, { continued = null, round = 0 } = {}) {
-    const body = this.#body(conversation.path(), continued);
-    const begun = continued === null ? {} : { content: continued.content, reasoning: continued.reasoning };
-    const node = conversation.add(conversation.activeLeaf, message("assistant", { schema: this.settings.schema, ...begun }));
-    const controller = new AbortController();
-    conversation.running = node;
-    this.#runs.set(conversation, controller);
-    if (conversation === this.#conversation) this.#opening = null;
-    this.#draw();
-    announce("The answer begins");
-    this.#save(conversation); // what was asked outlives the page, whatever becomes of the answer
-    await streamAnswer(this.api, body, {
-      signal: controller.signal,
-      into: node.message,
-      onDelta: (_, delta) => this.#append(conversation, node, delta),
-    });
-    conversation.running = null;
-    this.#runs.delete(conversation);
-    conversation.updated = Date.now();
-    if (conversation === this.#conversation) this.#draw();
-    this.#tellEnd(node.message);
-    await this.#save(conversation);
-    this.#runTools(conversation, node, round);
-  }
-
-  #append(conversation, node, delta) {
-    if (conversation === this.#conversation) this.thread.append(node, delta);
-  }
-
-  /** Calls of built-in tools alone are answered at once, where that is set. */
-  #runTools(conversation, { id, message: said }, round) {
-    const node = conversation.node(id);
-    const isOurs = said.toolCalls.length > 0 && !said.hosted.some(({ type }) => type === "mcp_approval_request") && said.toolCalls.every((call) => BUILTIN_NAMES.includes(call.name));
-    const isDue = isOurs && said.finishReason === "tool_calls" && this.settings.values.runsBuiltinTools;
-    if (!isDue || this.settings.faults.length > 0 || round >= MAX_TOOL_ROUNDS || this.#runs.has(conversation) || conversation.activeLeaf !== id) return;
-    this.#addResults(conversation, node, said.toolCalls.map(runBuiltin));
-    this.#answer(conversation, { round: round + 1 });
-  }
-
-  #tellEnd({ error, toolCalls, hosted, finishReason }) {
-    if (error !== null) announce(`The answer failed: ${error.message}`);
-    else if (finishReason === "stopped") announce("The answer was stopped");
-    else if (hosted.some(({ type }) => type === "mcp_approval_request")) announce("A call waits for your decision");
-    else announce(toolCalls.length > 0 ? "The answer calls a tool" : "The answer is complete");
+  /** Returns what is done on the page while answers are made. */
+  #runningView() {
+    const isShown = (conversation) => conversation === this.#conversation;
+    return {
+      onBegin: (conversation) => {
+        if (isShown(conversation)) this.#opening = null;
+        this.#draw();
+      },
+      onDelta: (conversation, node, delta) => isShown(conversation) && this.thread.append(node, delta),
+      onEnd: (conversation) => isShown(conversation) && this.#draw(),
+    };
   }
 
   #save(conversation) {
     return this.library.save(conversation, { onServer: this.settings.keepsOnServer });
-  }
-
-  #running(key) {
-    return [...this.#runs.keys()].find((conversation) => conversation.key === key);
   }
 
   #show(conversation) {

@@ -2,6 +2,7 @@
 
 import { button, element } from "../dom.js";
 import { shortName } from "../files/names.js";
+import { formatNumber, translate } from "../texts/texts.js";
 import { describeBySource } from "./source_card.js";
 
 let numViews = 0; // each has ids of its own
@@ -31,12 +32,12 @@ export class CitationsView {
     if (this.footnotes.length === 0) return null;
     const id = `${this.#prefix}-title`;
     const list = element("ol", {}, ...this.footnotes.map((each) => this.#item(each)));
-    return element("section", { class: "citations", "aria-labelledby": id }, element("h3", { id, text: "Sources" }), list);
+    return element("section", { class: "citations", "aria-labelledby": id }, element("h3", { id, text: translate("sources.sources") }), list);
   }
 
   #reference(footnote) {
     const { number, title } = footnote;
-    const link = element("a", { href: `#${this.#id(number)}`, "aria-label": `Source ${number}: ${shortName(title)}`, text: String(number), data: { source: number } });
+    const link = element("a", { href: `#${this.#id(number)}`, "aria-label": translate("sources.source", { number, title: shortName(title) }), text: formatNumber(number), data: { source: number } });
     link.addEventListener("click", (event) => {
       event.preventDefault(); // the address of the page stays as it is
       const item = document.getElementById(this.#id(number));
@@ -48,13 +49,13 @@ export class CitationsView {
   }
 
   #item({ number, title, url, host, fileId, containerId }) {
-    const sign = element("span", { class: "source-number", "aria-hidden": "true", text: String(number) });
+    const sign = element("span", { class: "source-number", "aria-hidden": "true", text: formatNumber(number) });
     const name =
       url === null
         ? element("bdi", { class: "source-name", text: title })
         : element("a", { href: url, class: "source-name", text: title, title: url, target: "_blank", rel: "noopener noreferrer", referrerpolicy: "no-referrer" });
-    const get = containerId === null ? null : button(`Download ${shortName(title)}`, () => this.onDownload({ containerId, fileId, name: title }), { icon: "⤓" });
-    const back = this.text.querySelector(`[data-source="${number}"]`) ? button(`Back to the text from source ${number}`, () => this.#goBack(number), { icon: "↩", class: "back" }) : null;
+    const get = containerId === null ? null : button(translate("sources.download", { title: shortName(title) }), () => this.onDownload({ containerId, fileId, name: title }), { icon: "⤓" });
+    const back = this.text.querySelector(`[data-source="${number}"]`) ? button(translate("sources.back", { number }), () => this.#goBack(number), { icon: "↩", class: "back" }) : null;
     return element("li", { id: this.#id(number), tabindex: -1 }, sign, name, host ? element("span", { class: "source-host", text: host }) : null, get, back);
   }
 

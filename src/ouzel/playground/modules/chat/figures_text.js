@@ -1,21 +1,29 @@
 // The figures of an answer as one line.
 
+import { formatNumber, translate } from "../texts/texts.js";
+
 export function figuresText(figures) {
   if (figures === null) return "";
   const { completionTokens, tokensPerSecond, timeToFirstToken, promptTokens, cachedTokens, isCounted } = figures;
   const parts = [
-    `${isCounted ? "about " : ""}${completionTokens} ${completionTokens === 1 ? "token" : "tokens"}`,
-    `${rounded(tokensPerSecond)} tokens/s`,
-    `first after ${duration(timeToFirstToken)}`,
-    promptTokens === null ? "" : `prompt ${promptTokens}${cachedTokens ? `, ${cachedTokens} of them cached` : ""}`,
+    translate(isCounted ? "answer.aboutTokens" : "answer.tokens", { count: completionTokens }),
+    translate("answer.tokensPerSecond", { rate: rounded(tokensPerSecond) }),
+    translate("answer.firstAfter", { time: duration(timeToFirstToken) }),
+    promptText(promptTokens, cachedTokens),
   ];
   return parts.filter(Boolean).join(" · ");
 }
 
+function promptText(tokens, cached) {
+  if (tokens === null) return "";
+  return cached ? translate("answer.promptCached", { tokens, cached }) : translate("answer.prompt", { tokens });
+}
+
 function rounded(number) {
-  return number >= 100 ? String(Math.round(number)) : number.toPrecision(3);
+  return formatNumber(number, number >= 100 ? { maximumFractionDigits: 0 } : { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
 }
 
 function duration(milliseconds) {
-  return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
+  if (milliseconds < 1000) return translate("answer.milliseconds", { number: Math.round(milliseconds) });
+  return translate("answer.seconds", { number: formatNumber(milliseconds / 1000, { minimumFractionDigits: 1, maximumFractionDigits: 1 }) });
 }

@@ -1,6 +1,7 @@
 // The sources that an answer cites, as footnotes: each has a number, and what the model has read of it.
 
 import { pageAddress } from "../markdown/addresses.js";
+import { translate } from "../texts/texts.js";
 
 const MAX_QUOTE = 280; // characters
 const SECTIONS = /^(?=【\d{1,6}】)/m;
@@ -32,7 +33,7 @@ function sourceOf({ type, marker, url, title, filename, file_id: fileId, contain
   const address = type === "url_citation" ? pageAddress(url ?? "") : null;
   return {
     marker,
-    title: oneLine(title || filename || url || "") || "A source without a name",
+    title: oneLine(title || filename || url || "") || translate("sources.nameless"),
     url: address,
     host: address === null ? "" : new URL(address).host,
     fileId: fileId ?? null,

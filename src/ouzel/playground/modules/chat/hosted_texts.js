@@ -1,5 +1,7 @@
 // The texts about a tool that the server runs: what it is called with, and what it answers.
 
+import { formatNumber, translate } from "../texts/texts.js";
+
 /** Returns the title of an item, its arguments, its result, and whether it failed; empty texts where there are none. */
 export function hostedParts(item) {
   const error = errorText(item.error);
@@ -9,7 +11,7 @@ export function hostedParts(item) {
 }
 
 export function decisionText({ approve }) {
-  return approve ? "Allowed." : "Not allowed.";
+  return translate(approve ? "tools.allowed" : "tools.notAllowed");
 }
 
 export function formatted(text) {
@@ -22,26 +24,22 @@ export function formatted(text) {
 
 function headOf(item) {
   const { type, action } = item;
-  if (type === "mcp_list_tools") return { title: `${item.server_label}: ${countText(item.tools ?? [])}`, details: (item.tools ?? []).map(({ name }) => name).join("\n") };
+  if (type === "mcp_list_tools") return { title: translate("tools.ofServer", { server: item.server_label, count: (item.tools ?? []).length }), details: (item.tools ?? []).map(({ name }) => name).join("\n") };
   if (type === "mcp_call" || type === "mcp_approval_request") return { title: `${item.server_label}.${item.name}`, details: formatted(item.arguments ?? "") };
   if (type === "web_search_call") return { title: webTitle(action ?? {}), details: "" };
   if (type === "code_interpreter_call") return { title: "Python", details: item.code ?? "" };
-  if (type === "file_search_call") return { title: "Search in files", details: (item.queries ?? []).join("\n") };
+  if (type === "file_search_call") return { title: translate("tools.searchInFiles"), details: (item.queries ?? []).join("\n") };
   return { title: type.replaceAll("_", " "), details: action === undefined ? "" : JSON.stringify(action, null, 2) };
 }
 
 function webTitle({ type, query, url, pattern }) {
-  if (type === "open_page") return `Opens ${url}`;
-  if (type === "find_in_page") return `Finds “${pattern}” in ${url}`;
-  return query ? `Searches the web: ${query}` : "Searches the web";
-}
-
-function countText(tools) {
-  return tools.length === 1 ? "1 tool" : `${tools.length} tools`;
+  if (type === "open_page") return translate("tools.opens", { url });
+  if (type === "find_in_page") return translate("tools.finds", { pattern, url });
+  return query ? translate("tools.searchesFor", { query }) : translate("tools.searchesWeb");
 }
 
 function outputText({ output, outputs, results }) {
-  if (results?.length > 0) return results.map(({ filename, score, text }) => `${filename} (${score.toFixed(2)})\n${text.trim()}`).join("\n\n");
+  if (results?.length > 0) return results.map(({ filename, score, text }) => `${filename} (${formatNumber(score, { minimumFractionDigits: 2, maximumFractionDigits: 2 })})\n${text.trim()}`).join("\n\n");
   if (typeof output === "string") return output;
   if (output !== undefined && output !== null) return JSON.stringify(output, null, 2);
   return (outputs ?? []).map(({ logs }) => logs ?? "").join("\n");

@@ -2,6 +2,7 @@
 
 import { button, element } from "../dom.js";
 import { endingOf, shortName } from "../files/names.js";
+import { translate, translateParts } from "../texts/texts.js";
 import { hostedParts } from "./hosted_texts.js";
 
 export class HostedView {
@@ -31,14 +32,15 @@ export class HostedView {
   #card(item, isOpen) {
     const { title, details, result, isFailed } = hostedParts(item);
     const isRequest = item.type === "mcp_approval_request";
-    const name = element("div", { class: "tool-name" }, isRequest && isOpen ? "May the server call " : "", element("code", { text: title }), isRequest && isOpen ? "?" : "");
+    const code = element("code", { text: title });
+    const name = element("div", { class: "tool-name" }, ...(isRequest && isOpen ? translateParts("tools.mayCall", { call: code }) : [code]));
     const isList = item.type === "mcp_list_tools";
     const text = details && !isList ? element("pre", { class: "tool-arguments", text: details }) : null;
     const answer = isList ? details : result;
-    const label = isFailed ? "Failed" : isList ? "Tools" : "Result";
+    const label = translate(isFailed ? "tools.failed" : isList ? "tools.tools" : "tools.result");
     return element(
       "section",
-      { class: `tool-call${isFailed ? " failed" : ""}`, "aria-label": isRequest ? `Request to call ${title}` : `Call of ${title}` },
+      { class: `tool-call${isFailed ? " failed" : ""}`, "aria-label": translate(isRequest ? "tools.requestToCall" : "tools.callNamed", { name: title }) },
       name,
       text,
       answer ? folded(label, answer, item.id) : null,
@@ -53,18 +55,18 @@ export class HostedView {
     const files = (sources ?? []).filter(({ container_id: containerId, file_id: fileId }) => containerId && fileId);
     if (files.length === 0) return null;
     const items = files.map(({ title, container_id: containerId, file_id: fileId }) => {
-      const get = button(`Download ${shortName(title)}`, () => this.onDownload({ containerId, fileId, name: title }), { icon: "⤓" });
-      const sign = element("span", { class: "file-sign", "aria-hidden": "true", text: endingOf(title) || "FILE" });
+      const get = button(translate("tools.download", { name: shortName(title) }), () => this.onDownload({ containerId, fileId, name: title }), { icon: "⤓" });
+      const sign = element("span", { class: "file-sign", "aria-hidden": "true", text: endingOf(title) || translate("tools.file") });
       return element("li", { class: "file" }, sign, element("bdi", { class: "file-name", title: title.slice(0, 300), text: shortName(title) }), get);
     });
-    return element("ul", { class: "attachments new-files", "aria-label": "New files" }, ...items);
+    return element("ul", { class: "attachments new-files", "aria-label": translate("tools.newFiles") }, ...items);
   }
 
   #question({ id }) {
     const decided = this.#decisions.get(id);
     const choose = (label, approve, properties) => button(label, () => this.#decide(id, approve), { "aria-pressed": String(decided === approve), ...properties });
-    const rest = decided === undefined ? null : element("span", { class: "muted", text: "Waits for the other decisions" });
-    return element("div", { class: "row approval", data: { request: id } }, choose("Allow", true, { class: "primary" }), choose("Do not allow", false, {}), rest);
+    const rest = decided === undefined ? null : element("span", { class: "muted", text: translate("tools.waitsForDecisions") });
+    return element("div", { class: "row approval", data: { request: id } }, choose(translate("tools.allow"), true, { class: "primary" }), choose(translate("tools.doNotAllow"), false, {}), rest);
   }
 
   #decide(id, approve) {
@@ -86,5 +88,5 @@ function folded(label, text, id) {
 /** Pictures that code has drawn; those at other addresses are not fetched. */
 function picturesOf({ outputs }) {
   const urls = (outputs ?? []).map(({ url }) => url ?? "").filter((url) => url.startsWith("data:image/"));
-  return urls.map((url) => element("img", { src: url, alt: "A picture that the code has made", class: "picture" }));
+  return urls.map((url) => element("img", { src: url, alt: translate("tools.pictureOfCode"), class: "picture" }));
 }

@@ -4,6 +4,7 @@ import { button, copyFrom, element, fill, isComposing } from "../dom.js";
 import { attachmentView, sentFileView } from "../files/chip.js";
 import { MarkdownView } from "../markdown/view.js";
 import { checkAgainst } from "../schema_check.js";
+import { translate } from "../texts/texts.js";
 import { attachmentList, Attachments } from "./attachments.js";
 import { CitationsView } from "./citations_view.js";
 import { figuresText } from "./figures_text.js";
@@ -13,11 +14,11 @@ import { HostedView } from "./hosted_view.js";
 import { tokenView } from "./token_view.js";
 import { ToolCallsView } from "./tool_calls_view.js";
 
-const NAMES = { user: "You", assistant: "Answer", tool: "Tool result", system: "System", approval: "Your decision" };
+const NAMES = { user: "message.you", assistant: "message.answer", tool: "message.toolResult", system: "message.system", approval: "message.yourDecision" };
 
 export class MessageView {
   #content = element("div", { class: "content" });
-  #reasoning = element("details", { class: "reasoning", hidden: true }, element("summary", { text: "Reasoning" }));
+  #reasoning = element("details", { class: "reasoning", hidden: true }, element("summary", { text: translate("message.reasoning") }));
   #notes = element("div", { class: "notes" });
   #footer = element("footer", { class: "message-footer" });
   #markdown = null;
@@ -34,8 +35,9 @@ export class MessageView {
     this.node = node;
     this.actions = actions;
     const { role } = node.message;
-    const heading = element("h2", { class: "role", text: NAMES[role] ?? role });
-    this.element = element("article", { class: `message ${role}`, "aria-label": NAMES[role] ?? role, tabindex: -1 }, heading, this.#reasoning, this.#content, this.#notes, this.#footer);
+    const name = NAMES[role] ? translate(NAMES[role]) : role;
+    const heading = element("h2", { class: "role", text: name });
+    this.element = element("article", { class: `message ${role}`, "aria-label": name, tabindex: -1 }, heading, this.#reasoning, this.#content, this.#notes, this.#footer);
     this.#drawContent();
   }
 
@@ -76,10 +78,10 @@ export class MessageView {
     fill(
       this.#content,
       images.length > 0 ? element("div", { class: "pictures" }, ...images) : null,
-      files.length > 0 ? element("ul", { class: "attachments", "aria-label": "Files" }, ...files) : null,
+      files.length > 0 ? element("ul", { class: "attachments", "aria-label": translate("composer.files") }, ...files) : null,
     );
     if (message.role === "approval") return this.#content.append(element("div", { class: "plain", text: message.approvals.map(decisionText).join("\n") }));
-    if (message.role !== "assistant") return this.#content.append(element("div", { class: "plain", text: message.content }));
+    if (message.role !== "assistant") return this.#content.append(element("div", { class: "plain", dir: "auto", text: message.content }));
     const prose = element("div", { class: "markdown" });
     this.#content.append(prose);
     this.#citations = new CitationsView(prose, this.actions.download);
@@ -138,33 +140,33 @@ export class MessageView {
     const index = siblings.indexOf(this.node);
     const turn = (label, icon, step) => {
       const there = siblings[index + step];
-      return button(label, () => this.actions.show(there), { icon, disabled: there === undefined });
+      return button(label, () => this.actions.show(there), { icon, class: "points", disabled: there === undefined });
     };
     const count = element("span", { text: `${index + 1} / ${siblings.length}` });
-    return element("span", { class: "branches" }, turn("Branch before", "‹", -1), count, turn("Next branch", "›", 1));
+    return element("span", { class: "branches" }, turn(translate("message.branchBefore"), "‹", -1), count, turn(translate("message.nextBranch"), "›", 1));
   }
 
   #buttons() {
     const { role, content, tokens, finishReason, toolCalls, hosted } = this.node.message;
     const { isLast } = this.#place;
-    const copy = button("Copy", (event) => copyFrom(event.currentTarget, textWithSources(this.node.message)));
-    const edit = button("Edit", () => this.#edit());
+    const copy = button(translate("message.copy"), (event) => copyFrom(event.currentTarget, textWithSources(this.node.message)));
+    const edit = button(translate("message.edit"), () => this.#edit());
     if (role === "user" || role === "tool") return [copy, edit];
     if (role === "approval") return [];
     const isCut = isLast && hosted.length === 0 && ["length", "stopped"].includes(finishReason) && content !== "" && toolCalls.length === 0;
     return [
       copy,
       edit,
-      button("Regenerate", () => this.actions.regenerate(this.node)),
-      isCut ? button("Continue", () => this.actions.continueAnswer(this.node)) : null,
+      button(translate("message.regenerate"), () => this.actions.regenerate(this.node)),
+      isCut ? button(translate("message.continue"), () => this.actions.continueAnswer(this.node)) : null,
       tokens ? this.#tokensButton(tokens) : null,
-      button("Request", () => this.actions.showRequest(this.node)),
+      button(translate("message.request"), () => this.actions.showRequest(this.node)),
     ];
   }
 
   #tokensButton(tokens) {
     const shown = () => this.#content.querySelector(".token-view");
-    const toggle = button("Tokens", () => {
+    const toggle = button(translate("message.tokens"), () => {
       const isToShow = shown() === null;
       toggle.setAttribute("aria-pressed", String(isToShow));
       this.#content.querySelector(".markdown").hidden = isToShow;
@@ -177,17 +179,17 @@ export class MessageView {
 
   #edit() {
     const { message } = this.node;
-    const area = element("textarea", { class: "editor", rows: Math.min(12, message.content.split("\n").length + 1), "aria-label": "The message" });
+    const area = element("textarea", { class: "editor", rows: Math.min(12, message.content.split("\n").length + 1), "aria-label": translate("message.theMessage") });
     area.value = message.content;
     const attachments = new Attachments(attachmentList(), () => area.focus());
     attachments.addSent(message);
     const close = () => this.#drawAgain();
     const leave = () => {
       close();
-      this.focus("Edit");
+      this.focus(translate("message.edit"));
     };
     const send = () => this.actions.edit(this.node, area.value, attachments.sent) && close();
-    const label = message.role === "assistant" ? "Keep as another branch" : "Send as another branch";
+    const label = translate(message.role === "assistant" ? "message.keepAsBranch" : "message.sendAsBranch");
     area.addEventListener("keydown", (event) => {
       if (isComposing(event)) return;
       if (event.key === "Escape") {
@@ -197,7 +199,7 @@ export class MessageView {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
     });
     fill(this.#footer);
-    const buttons = element("div", { class: "row" }, button(label, send, { class: "primary" }), button("Leave it", leave));
+    const buttons = element("div", { class: "row" }, button(label, send, { class: "primary" }), button(translate("message.leaveIt"), leave));
     fill(this.#content, attachments.list, area, buttons);
     area.focus();
   }
@@ -215,7 +217,7 @@ export class MessageView {
   #errorNote() {
     const { error } = this.node.message;
     if (error === null) return null;
-    const again = button("Try again", () => this.actions.regenerate(this.node));
+    const again = button(translate("page.tryAgain"), () => this.actions.regenerate(this.node));
     return element("div", { class: "note error", role: "alert" }, element("span", { text: error.message }), again);
   }
 }
@@ -229,18 +231,18 @@ function schemaNote({ schema, content, error, toolCalls, finishReason }) {
   if (schema === null || error !== null || toolCalls.length > 0 || !content) return null;
   try {
     const { faults, unchecked } = checkAgainst(schema, JSON.parse(content));
-    const rest = unchecked.length > 0 ? ` Not checked here: ${unchecked.join(", ")}.` : "";
-    if (faults.length === 0) return element("div", { class: "note good", text: `✓ Obeys the schema.${rest}` });
-    return element("div", { class: "note error" }, element("span", { text: `Does not obey the schema: ${faults.join("; ")}.${rest}` }));
+    const rest = unchecked.length > 0 ? ` ${translate("message.notChecked", { names: unchecked.join(", ") })}` : "";
+    if (faults.length === 0) return element("div", { class: "note good", text: translate("message.obeysSchema") + rest });
+    return element("div", { class: "note error" }, element("span", { text: translate("message.breaksSchema", { faults: faults.join("; ") }) + rest }));
   } catch (fault) {
-    const why = finishReason === "length" || finishReason === "stopped" ? "it was cut off" : fault.message;
-    return element("div", { class: "note error", text: `Is no JSON: ${why}.` });
+    const why = finishReason === "length" || finishReason === "stopped" ? translate("message.wasCutOff") : fault.message;
+    return element("div", { class: "note error", text: translate("message.isNoJson", { why }) });
   }
 }
 
 function finishNote({ finishReason }) {
-  const said = { length: "Cut off: the limit of tokens was reached.", stopped: "Stopped.", content_filter: "Withheld." };
-  return said[finishReason] ? element("div", { class: "note", text: said[finishReason] }) : null;
+  const said = { length: "message.cutOff", stopped: "message.stopped", content_filter: "message.withheld" };
+  return said[finishReason] ? element("div", { class: "note", text: translate(said[finishReason]) }) : null;
 }
 
 function figuresNote({ figures }) {

@@ -3,10 +3,27 @@
 import { isPicture } from "../files/kinds.js";
 import { PYTHON } from "../server.js";
 import { isRead, itemsOf } from "../storage/items.js";
+import { isSettled } from "../storage/server_keeper.js";
 
 const WORK_DIRECTORY = "/mnt/data"; // of code in the sandbox
 const MAX_CONTAINER_FILES = 50; // the API's
 const RESULTS = { code_interpreter: "code_interpreter_call.outputs", file_search: "file_search_call.results" };
+
+/**
+ * Returns the body of a request for an answer behind the nodes of a path. `continued` is an answer that the model is to
+ * go on with. A body with `input` is for POST /v1/responses.
+ */
+export function bodyFor(settings, path, continued = null) {
+  const settled = path.map((node) => node.message).filter((said) => said.role !== "assistant" || isSettled(said));
+  const messages = settled.filter((said, index) => said.role !== "user" || settled[index + 1]?.role !== "user"); // older conversations may have two in a row
+  const { values, tools, hostedEntries: hosted, parameters, schema, topLogprobs } = settings;
+  const common = { model: settings.model.name, system: values.system, settings: { parameters, schema, topLogprobs }, tools };
+  if (continued === null && (hosted.length > 0 || messages.some((said) => said.hosted.length > 0))) {
+    return responseBody({ ...common, messages, hosted });
+  }
+  const all = [...messages.filter(({ role }) => role !== "approval"), ...(continued === null ? [] : [continued])];
+  return chatBody({ ...common, messages: all, continued: continued !== null });
+}
 
 /** Returns the body for POST /v1/chat/completions. `continued` is an answer that the model is to go on with. */
 export function chatBody({ model, system, messages, settings, tools, continued = false }) {

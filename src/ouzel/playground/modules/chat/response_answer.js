@@ -1,5 +1,7 @@
 // An answer from the Responses API, where the server runs tools itself: its events go into a message.
 
+import { translate } from "../texts/texts.js";
+
 const TEXT = ["response.output_text.delta", "response.refusal.delta"];
 const HOSTED = ["mcp_list_tools", "mcp_call", "mcp_approval_request", "web_search_call", "file_search_call", "code_interpreter_call", "shell_call", "shell_call_output"];
 const MARKER = /^【\d{1,6}】/; // by which the text names a source
@@ -35,8 +37,8 @@ export class ResponseReader {
     else if (event.type === "response.output_text.annotation.added") this.#cite(event.annotation);
     else if (event.type === "response.output_item.done") this.#endItem(event.item);
     else if (["response.completed", "response.incomplete"].includes(event.type)) this.#end(event.response);
-    else if (event.type === "response.failed") throw new Error(event.response.error?.message ?? "The response failed.");
-    else if (event.type === "error") throw new Error(event.message ?? event.error?.message ?? "The response failed.");
+    else if (event.type === "response.failed") throw new Error(event.response.error?.message ?? translate("answer.responseFailed"));
+    else if (event.type === "error") throw new Error(event.message ?? event.error?.message ?? translate("answer.responseFailed"));
     else return;
     if (content || reasoning) clock.tick();
     into.content += content;

@@ -2,6 +2,7 @@
 // person scrolls up.
 
 import { arrange, byId, element } from "../dom.js";
+import { translate } from "../texts/texts.js";
 import { MessageView, labelOf } from "./message_view.js";
 import { closeSourceCard } from "./source_card.js";
 
@@ -16,7 +17,7 @@ export class Thread {
   constructor(container, actions) {
     this.container = container;
     this.actions = actions;
-    this.list = element("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": "Messages" });
+    this.list = element("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": translate("thread.messages") });
     container.append(this.list);
     container.addEventListener("scroll", () => this.#noticeScroll());
     byId("to-end").addEventListener("click", () => this.toEnd());

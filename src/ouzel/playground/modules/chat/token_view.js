@@ -2,6 +2,7 @@
 // arrow keys sees what else might have stood there.
 
 import { element } from "../dom.js";
+import { formatNumber, translate } from "../texts/texts.js";
 
 const PER_FRAME = 500; // tokens that are drawn at a time
 const LEVELS = 5;
@@ -10,7 +11,7 @@ const GAP_PX = 4;
 /** Returns the element, and draws the tokens into it some at a time. */
 export function tokenView(tokens) {
   const card = element("div", { class: "token-card", role: "status", hidden: true });
-  const list = element("div", { class: "tokens", tabindex: 0, role: "group", "aria-label": "Tokens; the arrow keys walk through them" });
+  const list = element("div", { class: "tokens", dir: "auto", tabindex: 0, role: "group", "aria-label": translate("tokens.walk") });
   const walk = new Walk(list, card, tokens);
   list.addEventListener("pointerover", (event) => walk.show(event.target));
   list.addEventListener("pointerleave", () => walk.hide());
@@ -94,5 +95,7 @@ function row({ text, logprob }, isChosen) {
 
 function percent(logprob) {
   const share = Math.exp(logprob) * 100;
-  return share < 0.01 ? "< 0.01 %" : `${share.toFixed(share < 1 ? 2 : 1)} %`;
+  const digits = share < 1 ? 2 : 1;
+  const shown = (number) => formatNumber(number, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return share < 0.01 ? translate("tokens.lessThan", { share: shown(0.01) }) : translate("tokens.percent", { share: shown(share) });
 }

@@ -1,6 +1,7 @@
 // The calls of an answer: what is called with what, and, while nobody has answered them, a place to type the results.
 
 import { button, element } from "../dom.js";
+import { translate, translateParts } from "../texts/texts.js";
 import { BUILTIN_NAMES, runBuiltin } from "../tools/builtin.js";
 import { formatted } from "./hosted_texts.js";
 
@@ -21,20 +22,20 @@ export class ToolCallsView {
   }
 
   #card(call, index, isOpen) {
-    const title = element("div", { class: "tool-name" }, "Calls ", element("code", { text: call.name || "…" }));
+    const title = element("div", { class: "tool-name" }, ...translateParts("tools.calls", { name: element("code", { text: call.name || "…" }) }));
     const details = element("pre", { class: "tool-arguments", text: formatted(call.arguments) });
-    return element("section", { class: "tool-call", "aria-label": `Call of ${call.name}` }, title, details, isOpen ? this.#form(call, index) : null);
+    return element("section", { class: "tool-call", "aria-label": translate("tools.callNamed", { name: call.name }) }, title, details, isOpen ? this.#form(call, index) : null);
   }
 
   #form(call, index) {
-    const area = element("textarea", { rows: 2, "aria-label": `Result of ${call.name}`, placeholder: "What the tool returns", data: { call: index } });
+    const area = element("textarea", { rows: 2, "aria-label": translate("tools.resultNamed", { name: call.name }), placeholder: translate("tools.whatReturns"), data: { call: index } });
     area.value = this.#texts.get(index) ?? "";
     area.addEventListener("input", () => this.#texts.set(index, area.value));
-    const use = button("Use this result", () => this.#take(index, area.value), { class: "primary" });
+    const use = button(translate("tools.useResult"), () => this.#take(index, area.value), { class: "primary" });
     const run = () => this.#texts.set(index, (area.value = runBuiltin(call)));
     const canRun = BUILTIN_NAMES.includes(call.name);
-    const done = this.#used.has(index) ? element("span", { class: "muted", text: "Waits for the other results" }) : null;
-    return element("div", { class: "tool-result-form" }, area, element("div", { class: "row" }, canRun ? button("Run", run) : null, use, done));
+    const done = this.#used.has(index) ? element("span", { class: "muted", text: translate("tools.waitsForResults") }) : null;
+    return element("div", { class: "tool-result-form" }, area, element("div", { class: "row" }, canRun ? button(translate("tools.run"), run) : null, use, done));
   }
 
   #take(index, text) {

@@ -1,13 +1,14 @@
 // Dialogs are the browser's own: they keep the focus inside, and Escape closes them.
 
 import { button, element } from "../dom.js";
+import { translate } from "../texts/texts.js";
 
 /**
  * Shows a dialog and returns it; it is gone from the page once it is closed. The focus is on `focused`, else on the first
  * field, or on the heading of a dialog without fields.
  */
 export function openDialog(title, children, { isWide = false, onClose = () => {}, focused = null } = {}) {
-  const close = button("Close", () => dialog.close(), { icon: "×", class: "close" });
+  const close = button(translate("dialog.close"), () => dialog.close(), { icon: "×", class: "close" });
   const heading = element("header", {}, element("h2", { id: "dialog-title", tabindex: -1, text: title }), close);
   const dialog = element("dialog", { class: isWide ? "wide" : null, "aria-labelledby": "dialog-title" }, heading, ...children);
   dialog.addEventListener("close", () => {
@@ -28,7 +29,7 @@ export function confirmed(title, text, label) {
       isAgreed = true;
       dialog.close();
     };
-    const leave = button("Leave it", () => dialog.close());
+    const leave = button(translate("dialog.leave"), () => dialog.close());
     const buttons = element("div", { class: "row end" }, leave, button(label, agree, { class: "danger" }));
     const dialog = openDialog(title, [element("p", { text }), buttons], { onClose: () => resolve(isAgreed), focused: leave });
   });

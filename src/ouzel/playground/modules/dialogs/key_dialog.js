@@ -2,6 +2,7 @@
 
 import { Api, ApiError } from "../api.js";
 import { element } from "../dom.js";
+import { translate } from "../texts/texts.js";
 import { openDialog } from "./dialog.js";
 
 const SENDABLE = "\\s*[\\x21-\\x7e]+\\s*"; // what a header can hold
@@ -17,14 +18,14 @@ export function askForKey(trouble) {
 function ask(trouble) {
   return new Promise((resolve, reject) => {
     let isGiven = false;
-    const input = element("input", { type: "password", autocomplete: "off", required: true, pattern: SENDABLE, title: "Letters, digits and signs of ASCII", "aria-label": "API key", id: "api-key" });
+    const input = element("input", { type: "password", autocomplete: "off", required: true, pattern: SENDABLE, title: translate("key.signs"), "aria-label": translate("key.label"), id: "api-key" });
     const form = element(
       "form",
       { method: "dialog" },
-      element("p", { text: "This server needs an API key. It is kept in this tab, until you close it." }),
+      element("p", { text: translate("key.isNeeded") }),
       trouble ? element("p", { class: "fault", role: "alert", text: trouble }) : null,
       input,
-      element("div", { class: "row end" }, element("button", { type: "submit", class: "primary", text: "Use this key" })),
+      element("div", { class: "row end" }, element("button", { type: "submit", class: "primary", text: translate("key.use") })),
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -32,7 +33,7 @@ function ask(trouble) {
       Api.keepKey(input.value.trim());
       dialog.close();
     });
-    const end = () => (isGiven ? resolve() : reject(new ApiError(401, "An API key is needed.")));
-    const dialog = openDialog("API key", [form], { onClose: end });
+    const end = () => (isGiven ? resolve() : reject(new ApiError(401, translate("key.missing"))));
+    const dialog = openDialog(translate("key.label"), [form], { onClose: end });
   });
 }

@@ -2,6 +2,7 @@
 
 import { Api, ROOT } from "../api.js";
 import { button, copyFrom, element } from "../dom.js";
+import { translate } from "../texts/texts.js";
 import { openDialog } from "./dialog.js";
 
 const OPENAI_FIELDS = new Set(["model", "messages", "temperature", "top_p", "presence_penalty", "frequency_penalty", "max_tokens", "seed", "stop", "tools", "response_format", "logprobs", "top_logprobs", "stream", "stream_options", "input", "instructions", "max_output_tokens", "text", "include", "store"]);
@@ -41,7 +42,7 @@ const JAVASCRIPT_CALLS = [
 ];
 
 export function showRequest(body) {
-  const shown = element("pre", { class: "request", tabindex: 0, "aria-label": "The request" });
+  const shown = element("pre", { class: "request", tabindex: 0, "aria-label": translate("dialog.theRequest") });
   let text = "";
   const choose = (name) => {
     text = FORMS[name](body);
@@ -49,8 +50,8 @@ export function showRequest(body) {
     for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === name));
   };
   const tabs = Object.keys(FORMS).map((name) => button(name, () => choose(name)));
-  const copy = button("Copy", (event) => copyFrom(event.currentTarget, text), { class: "primary" });
-  openDialog("Request", [element("div", { class: "row", role: "group", "aria-label": "Language" }, ...tabs, copy), shown], { isWide: true });
+  const copy = button(translate("dialog.copy"), (event) => copyFrom(event.currentTarget, text), { class: "primary" });
+  openDialog(translate("dialog.request"), [element("div", { class: "row", role: "group", "aria-label": translate("dialog.programmingLanguage") }, ...tabs, copy), shown], { isWide: true });
   choose("curl");
 }
 

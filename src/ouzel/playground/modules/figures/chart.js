@@ -1,6 +1,7 @@
 // A chart: its title, a legend with the values at the time that is looked at, the drawing, and the same as a table.
 
 import { element, fill } from "../dom.js";
+import { translate } from "../texts/texts.js";
 import { stepsTo, timeText, written } from "./formats.js";
 import { axes, Frame, label, line, seriesLine, svg } from "./plot.js";
 
@@ -20,10 +21,11 @@ export class Chart {
 
   constructor(definition) {
     this.definition = definition;
-    const { title, note } = definition;
-    const table = element("details", {}, element("summary", { text: "As a table" }), this.#rows);
+    const [title, note] = [translate(definition.title), translate(definition.note)];
+    this.title = title;
+    const table = element("details", {}, element("summary", { text: translate("figures.asTable") }), this.#rows);
     table.addEventListener("toggle", () => table.open && this.#fillTable());
-    this.#rows.setAttribute("aria-label", `${title}, as a table`);
+    this.#rows.setAttribute("aria-label", translate("figures.chartAsTable", { title }));
     const heading = element("header", {}, element("h2", { text: title }), this.#moment);
     this.element = element("section", { class: "chart" }, heading, this.#legend, this.#drawing, element("p", { class: "note", text: note }), table);
     this.#listen();
@@ -68,7 +70,7 @@ export class Chart {
 
   #draw() {
     const width = this.#drawing.clientWidth;
-    const { format, title } = this.definition;
+    const { format } = this.definition;
     this.#writeLegend(format);
     const newest = this.#entries.at(-1);
     if (width === 0 || newest === undefined) return;
@@ -78,14 +80,14 @@ export class Chart {
     const span_s = SPANS_S.find((each) => each >= age_s) ?? SPANS_S.at(-1);
     this.#frame = new Frame(width, { from_s: newest.time_s - span_s, to_s: newest.time_s, top: steps.at(-1) });
     this.#drawing.setAttribute("viewBox", `0 0 ${width} ${this.#frame.height}`);
-    this.#drawing.setAttribute("aria-label", `${title}: ${this.#spoken(format)}`);
+    this.#drawing.setAttribute("aria-label", `${this.title}: ${this.#spoken(format)}`);
     fill(
       this.#drawing,
       ...axes(this.#frame, steps.map((at) => ({ at, text: written(format, at) })), timesOf(newest.time_s, span_s)),
       ...this.#restarts(),
       ...this.#series.map(({ values }, index) => seriesLine(this.#frame, index + 1, this.#entries, values)),
       ...this.#marks(),
-      known.length === 0 ? label("nothing", (this.#frame.left + this.#frame.right) / 2, 90, "Nothing yet") : null,
+      known.length === 0 ? label("nothing", (this.#frame.left + this.#frame.right) / 2, 90, translate("figures.nothingYet")) : null,
     );
   }
 
@@ -126,8 +128,8 @@ export class Chart {
   }
 
   #fillTable() {
-    const { title, format } = this.definition;
-    const heads = ["Time", ...this.#series.map(({ label: name }) => name)];
+    const { format } = this.definition;
+    const heads = [translate("figures.time"), ...this.#series.map(({ label: name }) => name)];
     const rows = [];
     let next_s = Infinity;
     for (let index = this.#entries.length - 1; index >= 0; index -= 1) {
@@ -138,7 +140,7 @@ export class Chart {
       rows.push(element("tr", {}, element("th", { scope: "row", text: timeText(time_s) }), ...cells));
     }
     const head = element("tr", {}, ...heads.map((text) => element("th", { scope: "col", text })));
-    const caption = element("caption", { text: `${title}, as it was when this table was opened` });
+    const caption = element("caption", { text: translate("figures.tableCaption", { title: this.title }) });
     fill(this.#rows, element("table", {}, caption, element("thead", {}, head), element("tbody", {}, ...rows)));
   }
 }
@@ -149,6 +151,7 @@ function timesOf(newest_s, span_s) {
 }
 
 function ageText(age_s) {
-  if (age_s === 0) return "now";
-  return age_s % 60 === 0 || age_s > 120 ? `−${age_s / 60} min` : `−${age_s} s`;
+  if (age_s === 0) return translate("figures.now");
+  const isMinutes = age_s % 60 === 0 || age_s > 120;
+  return isMinutes ? translate("figures.minutesAgo", { minutes: age_s / 60 }) : translate("figures.secondsAgo", { seconds: age_s });
 }

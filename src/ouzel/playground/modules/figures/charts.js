@@ -1,5 +1,6 @@
 // Which charts there are, and how each is made of the history.
 
+import { translate } from "../texts/texts.js";
 import { formats } from "./formats.js";
 import { endingName } from "./reading.js";
 
@@ -11,57 +12,57 @@ const WELL = ["stop", "length", "tool_calls"];
 /** Each has a title, what is said below it, a format, and for each series its name and its values, one an entry. */
 export const CHARTS = [
   {
-    title: "Requests",
-    note: "Answers in the batch, and answers that wait for a place in the batch.",
+    title: "figures.requests",
+    note: "figures.requestsNote",
     format: formats.count,
-    series: (history) => [gauge(history, "Running", "num_requests_running"), gauge(history, "Waiting", "num_requests_waiting")],
+    series: (history) => [gauge(history, translate("figures.running"), "num_requests_running"), gauge(history, translate("figures.waiting"), "num_requests_waiting")],
   },
   {
-    title: "Tokens",
-    note: "Per second, over the last ten seconds.",
+    title: "figures.tokens",
+    note: "figures.tokensNote",
     format: formats.rate,
     series: (history) => {
       const windows = history.windows(RATE_S);
       return [
-        over(windows, "Generated", (window) => window.rate("generation_tokens")),
-        over(windows, "Prompt, computed", (window) => difference(window, "prompt_tokens", "prompt_tokens_cached")),
-        over(windows, "Prompt, from the cache", (window) => window.rate("prompt_tokens_cached")),
+        over(windows, translate("figures.generated"), (window) => window.rate("generation_tokens")),
+        over(windows, translate("figures.promptComputed"), (window) => difference(window, "prompt_tokens", "prompt_tokens_cached")),
+        over(windows, translate("figures.promptCached"), (window) => window.rate("prompt_tokens_cached")),
       ];
     },
   },
-  latency("Time to first token", "time_to_first_token_seconds"),
-  latency("Time between tokens", "inter_token_latency_seconds"),
-  latency("Time of whole requests", "e2e_request_latency_seconds"),
+  latency("figures.timeToFirstToken", "time_to_first_token_seconds"),
+  latency("figures.timeBetweenTokens", "inter_token_latency_seconds"),
+  latency("figures.timeOfRequests", "e2e_request_latency_seconds"),
   {
-    title: "KV cache in use",
-    note: "Share of the cache that running requests use.",
+    title: "figures.kvCache",
+    note: "figures.kvCacheNote",
     format: formats.share,
-    series: (history) => [gauge(history, "In use", "kv_cache_usage_perc")],
+    series: (history) => [gauge(history, translate("figures.inUse"), "kv_cache_usage_perc")],
   },
   {
-    title: "Prefix cache",
-    note: "Share of prompt tokens found in the prefix cache, over the last minute.",
+    title: "figures.prefixCache",
+    note: "figures.prefixCacheNote",
     format: formats.share,
-    series: (history) => [share(history, "Hits", "prefix_cache_hits", "prefix_cache_queries")],
+    series: (history) => [share(history, translate("figures.hits"), "prefix_cache_hits", "prefix_cache_queries")],
   },
   {
-    title: "Outcomes",
-    note: "Answers that ended in the last minute, and requests that were refused with 429.",
+    title: "figures.outcomes",
+    note: "figures.outcomesNote",
     format: formats.count,
     series: outcomes,
   },
   {
-    title: "Speculation",
-    note: "Share of proposed tokens that were accepted, over the last minute.",
+    title: "figures.speculation",
+    note: "figures.speculationNote",
     format: formats.share,
-    series: (history) => [share(history, "Accepted", "spec_decode_num_accepted_tokens", "spec_decode_num_draft_tokens")],
+    series: (history) => [share(history, translate("figures.accepted"), "spec_decode_num_accepted_tokens", "spec_decode_num_draft_tokens")],
   },
 ];
 
 function latency(title, histogram) {
   return {
     title,
-    note: "Percentiles of the last minute.",
+    note: "figures.latencyNote",
     format: formats.seconds,
     series: (history) => {
       const windows = history.windows(MINUTE_S);
@@ -77,10 +78,10 @@ function outcomes(history) {
   const bad = names.filter((name) => !good.includes(name) && name !== endingName("abort"));
   const count = (label, counters) => over(windows, label, (window) => counters.reduce((sum, name) => sum + window.increase(name), 0));
   return [
-    count("Completed", good),
-    count("Failed", bad),
-    count("Left by the client", [endingName("abort")]),
-    count("Refused", ["requests_refused"]),
+    count(translate("figures.completed"), good),
+    count(translate("figures.failed"), bad),
+    count(translate("figures.leftByClient"), [endingName("abort")]),
+    count(translate("figures.refused"), ["requests_refused"]),
   ];
 }
 

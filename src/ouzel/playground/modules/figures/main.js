@@ -2,6 +2,7 @@
 
 import { Api } from "../api.js";
 import { byId, element, fill } from "../dom.js";
+import { formatNumber, translate } from "../texts/texts.js";
 import { applyTheme, nextTheme } from "../theme.js";
 import { Chart } from "./chart.js";
 import { CHARTS } from "./charts.js";
@@ -28,13 +29,13 @@ function drawTiles({ gauges, counters }) {
   const lastMinute = history.windows(60).at(-1);
   fill(
     byId("tiles"),
-    tile("Running", written(formats.count, gauges.get("num_requests_running"))),
-    tile("Waiting", written(formats.count, gauges.get("num_requests_waiting"))),
-    tile("Generated", written(formats.rate, window.rate("generation_tokens"))),
-    tile("First token, p50", written(formats.seconds, lastMinute.quantile("time_to_first_token_seconds", 0.5))),
-    tile("KV cache", written(formats.share, gauges.get("kv_cache_usage_perc"))),
-    tile("Tokens since start", written(formats.count, counters.get("generation_tokens"))),
-    tile("Engine restarts", String(numRestarts), numRestarts > 0),
+    tile(translate("figures.running"), written(formats.count, gauges.get("num_requests_running"))),
+    tile(translate("figures.waiting"), written(formats.count, gauges.get("num_requests_waiting"))),
+    tile(translate("figures.generated"), written(formats.rate, window.rate("generation_tokens"))),
+    tile(translate("figures.firstTokenHalf"), written(formats.seconds, lastMinute.quantile("time_to_first_token_seconds", 0.5))),
+    tile(translate("figures.kvCacheTile"), written(formats.share, gauges.get("kv_cache_usage_perc"))),
+    tile(translate("figures.tokensSinceStart"), written(formats.count, counters.get("generation_tokens"))),
+    tile(translate("figures.engineRestarts"), formatNumber(numRestarts), numRestarts > 0),
   );
 }
 
@@ -55,10 +56,10 @@ function takeState(newState, trouble) {
 }
 
 function textOf(newState, trouble) {
-  if (newState === States.unreached) return `The server is out of reach since ${timeText(lost_s)}. It is asked again every 2 seconds.`;
-  if (newState === States.hasNone) return `${trouble} A proxy before the server may keep its figures from you.`;
-  if (newState === States.needsKey) return "The server needs an API key for its figures.";
-  return state === States.unreached ? `The server is back since ${timeText(Date.now() / 1000)}.` : "Renewed every 2 seconds, while this page is seen.";
+  if (newState === States.unreached) return translate("figures.outOfReach", { time: timeText(lost_s) });
+  if (newState === States.hasNone) return translate("figures.hidden", { trouble });
+  if (newState === States.needsKey) return translate("figures.needsKey");
+  return state === States.unreached ? translate("figures.isBack", { time: timeText(Date.now() / 1000) }) : translate("figures.renewed");
 }
 
 function say(text, kind) {

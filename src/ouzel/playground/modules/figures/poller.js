@@ -1,6 +1,7 @@
 // Asks for /metrics again and again, while somebody sees the page.
 
 import { Api, ROOT } from "../api.js";
+import { translate } from "../texts/texts.js";
 import { readingOf } from "./reading.js";
 
 const EVERY_MS = 2000;
@@ -44,8 +45,8 @@ export class Poller {
     const headers = key ? { authorization: `Bearer ${key}` } : {};
     try {
       const response = await fetch(new URL("metrics", ROOT), { headers, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
-      if (response.status === 401) return { state: States.needsKey, trouble: key ? "That key is not one of this server's." : "" };
-      if (!response.ok) return { state: States.hasNone, trouble: `The server answers /metrics with ${response.status}.` };
+      if (response.status === 401) return { state: States.needsKey, trouble: key ? translate("figures.wrongKey") : "" };
+      if (!response.ok) return { state: States.hasNone, trouble: translate("figures.answersWith", { status: String(response.status) }) };
       return this.#take(await response.text());
     } catch {
       return { state: States.unreached, trouble: "" };

@@ -1,6 +1,7 @@
 // What one answer of /metrics says, as numbers by name: those that go up and down, and those that only grow.
 // Models and engines count together; of shares and ages the greatest is shown.
 
+import { translate } from "../texts/texts.js";
 import { numberOf, samplesOf } from "./exposition.js";
 
 const PREFIX = "ouzel_";
@@ -22,7 +23,7 @@ const HISTOGRAMS = ["time_to_first_token_seconds", "inter_token_latency_seconds"
 /** Returns `{ gauges, counters }`, two maps; a bucket of a histogram is a counter named after it and its bound. */
 export function readingOf(text) {
   const samples = samplesOf(text, PREFIX);
-  if (!samples.has("generation_tokens_total")) throw new Error("no figures of this server in what it answered");
+  if (!samples.has("generation_tokens_total")) throw new Error(translate("figures.noneInAnswer"));
   const counters = new Map(COUNTERS.map((name) => [name, sum(samples.get(`${name}_total`))]));
   const count = (name, value) => counters.set(name, (counters.get(name) ?? 0) + value);
   for (const { labels, value } of samples.get("request_success_total") ?? []) {

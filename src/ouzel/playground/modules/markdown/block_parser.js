@@ -19,6 +19,7 @@ import {
   isRule,
   markerAt,
   mathsAt,
+  openings,
   underlineLevel,
 } from "./block_starts.js";
 import { Line } from "./line.js";
@@ -93,10 +94,13 @@ export class BlockParser {
 
   #takeMaths(line) {
     const block = this.#tip;
-    const at = line.rest.indexOf(block.end);
+    if (block.environment) block.numOpen += openings(line.rest, block.environment);
+    const at = block.numOpen > 0 ? -1 : line.rest.lastIndexOf(block.end);
+    block.isClosed = at >= 0;
     if (line.isBlank || at >= 0) this.#open.pop();
     if (line.isBlank) return;
-    const last = at < 0 ? line.rest : line.rest.slice(0, at);
+    const length = at + (block.environment ? block.end.length : 0);
+    const last = at < 0 ? line.rest : line.rest.slice(0, length);
     if (last.trim() !== "") block.lines.push(last);
     const rest = at < 0 ? "" : line.rest.slice(at + block.end.length).trim();
     if (rest !== "") this.#add("paragraph", { text: rest });
@@ -167,8 +171,8 @@ export class BlockParser {
     if (heading !== null) leaf = { kind: "heading", fields: heading };
     else if (fence !== null) leaf = { kind: "code", fields: { ...fence, indent, lines: [] } };
     else if (maths !== null) {
-      const { end, line: first, isWhole } = maths;
-      leaf = { kind: "maths", fields: { end, isWhole, lines: first.trim() === "" ? [] : [first] } };
+      const { line: first, ...fields } = maths;
+      leaf = { kind: "maths", fields: { ...fields, isClosed: maths.isWhole, lines: first.trim() === "" ? [] : [first] } };
     } else if (isRule(line.rest)) leaf = { kind: "rule", fields: {} };
     if (leaf !== null) line.rest = "";
     return leaf;

@@ -5,6 +5,8 @@ const HEADING = /^(#{1,6})(?=[ \t]|$)/;
 const RULE = /^(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
 const MARKER = /^(?:([-+*])|(\d{1,9})([.)]))(?=[ \t]|$)/;
 const MATHS = { "$$": "$$", "\\[": "\\]" };
+const ENVIRONMENT =
+  /^\\begin\{((?:align|alignat|equation|gather|multline|eqnarray|CD|aligned|alignedat|gathered|split|[dr]?cases|array|[pbBvV]?matrix)\*?)\}/;
 
 export function headingAt(text) {
   const match = HEADING.exec(text);
@@ -48,14 +50,31 @@ export function markerAt(text) {
   return { marker, type: bullet ?? delimiter, start: number === undefined ? null : Number(number) };
 }
 
-/** Returns maths that stand on lines of their own: what closes them, and their first line; `isWhole` where that is all. */
+/**
+ * Returns maths that stand on lines of their own: what closes them, and their first line; `isWhole` where that is all. The
+ * marks of an environment are a part of its TeX.
+ */
 export function mathsAt(text) {
+  const environment = ENVIRONMENT.exec(text)?.[1];
+  if (environment !== undefined) return environmentAt(text, environment);
   const end = MATHS[text.slice(0, 2)];
   if (end === undefined) return null;
   const rest = text.slice(2);
   const at = rest.indexOf(end);
   if (at < 0) return { end, line: rest, isWhole: false };
   return rest.slice(at + 2).trim() === "" && rest.slice(0, at).trim() !== "" ? { end, line: rest.slice(0, at), isWhole: true } : null;
+}
+
+function environmentAt(text, environment) {
+  const end = `\\end{${environment}}`;
+  const numOpen = openings(text, environment);
+  if (numOpen > 0) return { end, environment, numOpen, line: text, isWhole: false };
+  return text.trimEnd().endsWith(end) ? { end, environment, numOpen, line: text.trimEnd(), isWhole: true } : null;
+}
+
+/** Returns how many more times an environment begins in a text than it ends there. */
+export function openings(text, environment) {
+  return text.split(`\\begin{${environment}}`).length - text.split(`\\end{${environment}}`).length;
 }
 
 /** Returns how the columns of a table are aligned, where the line is the one below the head; else null. */

@@ -1,12 +1,16 @@
 // The elements of blocks. A view is made for a block, and shows each newer state of it with as little change as it takes.
 
 import { element } from "../dom.js";
+import { translate } from "../texts/texts.js";
 import { cellsOf } from "./block_starts.js";
 import { CodeView } from "./code_view.js";
+import { formulaView, source } from "./formulas/formula_view.js";
 import { buildInline, InlineView } from "./inline_view.js";
 
 const HEADINGS_ABOVE = 2; // of the page: its title, and who wrote the message
 const MAX_HEADING = 6;
+// Blocks that run the way of their own language, with all that is in them
+const TEXTS = new Set(["paragraph", "heading", "quote", "list", "table"]);
 
 /** Shows the children of a container. */
 export class ChildrenView {
@@ -22,8 +26,10 @@ export class ChildrenView {
       const block = children[index];
       if (!this.#views[index]?.isOf(block)) {
         this.#drop(index);
-        this.#views.push(new BlockView(block));
-        this.parent.append(this.#views[index].element);
+        const view = new BlockView(block);
+        if (this.parent.classList.contains("markdown") && TEXTS.has(block.kind)) view.element.dir = "auto";
+        this.#views.push(view);
+        this.parent.append(view.element);
       }
       this.#views[index].update(block);
       if (!block.isTentative && index === this.#numSettled) this.#numSettled += 1;
@@ -106,22 +112,32 @@ function item() {
       }
       if (box !== null) {
         box.toggleAttribute("checked", isDone === true);
-        box.setAttribute("aria-label", isDone ? "Done" : "To do");
+        box.setAttribute("aria-label", translate(isDone ? "markdown.done" : "markdown.toDo"));
       }
       update(block);
     },
   };
 }
 
+/** A formula is drawn when it is whole; until then, and if it never ends, its TeX is shown. */
 function maths() {
-  const node = element("pre", { class: "maths displayed", tabindex: "0" });
-  return { element: node, update: ({ lines }) => (node.textContent = lines.join("\n").trim()) };
+  const node = element("div", { class: "formula-block" });
+  let shown = null;
+  return {
+    element: node,
+    update: ({ lines, isClosed }) => {
+      const tex = lines.join("\n").trim();
+      if (shown === `${isClosed}${tex}`) return;
+      shown = `${isClosed}${tex}`;
+      node.replaceChildren(isClosed ? formulaView(tex, true) : source({ tex, isDisplayed: true }));
+    },
+  };
 }
 
 function table({ alignments, lines }) {
   const body = element("tbody");
   const head = element("thead", {}, row(lines[0], alignments, "th"));
-  const box = element("div", { class: "table-box", role: "group", "aria-label": "Table", tabindex: "0" }, element("table", {}, head, body));
+  const box = element("div", { class: "table-box", role: "group", "aria-label": translate("markdown.table"), tabindex: "0" }, element("table", {}, head, body));
   let numSettled = 1;
   return {
     element: box,

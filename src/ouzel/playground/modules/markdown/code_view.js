@@ -1,6 +1,7 @@
 // A block of code: its language, buttons to copy and to wrap it, and its lines, each coloured once.
 
 import { button, copyFrom, element } from "../dom.js";
+import { translate } from "../texts/texts.js";
 import { Highlighter } from "./highlight/highlighter.js";
 
 export class CodeView {
@@ -12,12 +13,12 @@ export class CodeView {
 
   constructor({ language }) {
     this.#highlighter = new Highlighter(language);
-    const label = language === "" ? "Code" : language;
-    const copy = button("Copy", () => copyFrom(copy, this.#lines.join("\n")));
-    const wrap = button("Wrap", () => wrap.setAttribute("aria-pressed", String(this.element.classList.toggle("wrapped"))));
+    const label = language === "" ? translate("markdown.code") : language;
+    const copy = button(translate("markdown.copy"), () => copyFrom(copy, this.#lines.join("\n")));
+    const wrap = button(translate("markdown.wrap"), () => wrap.setAttribute("aria-pressed", String(this.element.classList.toggle("wrapped"))));
     wrap.setAttribute("aria-pressed", "false");
     const head = element("div", { class: "code-head" }, element("span", { class: "code-language", text: label }), wrap, copy);
-    const box = element("pre", { tabindex: "0", role: "group", "aria-label": language === "" ? "Code" : `Code: ${language}` }, this.#code);
+    const box = element("pre", { tabindex: "0", role: "group", "aria-label": language === "" ? label : translate("markdown.codeIn", { language }) }, this.#code);
     this.element = element("div", { class: "code-block" }, head, box);
     this.update = this.update.bind(this);
   }

@@ -235,8 +235,10 @@ class InlineParser {
   #maths(length, end, isDisplayed) {
     const start = this.#at + length;
     const near = this.source.slice(0, this.#at + REACH);
+    const codeAt = end === "$" ? near.indexOf("`", start) : -1; // a sum of money may stand before code
     let at = near.indexOf(end, start);
     while (end === "$" && at >= 0 && !this.#closesFormula(start, at)) at = near.indexOf(end, at + 1);
+    if (codeAt >= 0 && (at < 0 || codeAt < at)) return false;
     if (at > start) {
       const text = this.source.slice(start, at).trim();
       this.#push({ element: "maths", text, isDisplayed }, at + end.length - this.#at);

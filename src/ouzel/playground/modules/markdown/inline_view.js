@@ -1,6 +1,8 @@
 // The text of one element. What can no longer change its meaning is settled: its nodes stay, and it is never read again.
 
 import { element } from "../dom.js";
+import { translate } from "../texts/texts.js";
+import { formulaView } from "./formulas/formula_view.js";
 import { parseInline, settledEnd } from "./inline.js";
 
 const MAX_GUESSED = 400; // a mark further back than that is shown as it stands until something closes it
@@ -118,7 +120,7 @@ function addText(parent, text) {
 function nodeOf(item, isInside) {
   if (item.element === "br") return element("br");
   if (item.element === "code") return element("code", { text: item.text });
-  if (item.element === "maths") return element("code", { class: item.isDisplayed ? "maths displayed" : "maths", text: item.text });
+  if (item.element === "maths") return formulaView(item.text, item.isDisplayed);
   if (item.element === "marker") return element("span", { class: "marker", text: item.text });
   const node = link({ href: item.href, title: "", isImage: false }, isInside);
   node.append(item.text);
@@ -131,10 +133,11 @@ function isInLink(path, parent) {
 
 /** Returns the element of a link; within another one, and where the address is not known, it leads nowhere. */
 function link({ href, title, isImage }, isInside) {
-  if (isInside || href === null) return element("span", { class: href === null ? "unfinished-link" : isImage ? "image-link" : null });
+  if (isInside || href === null) return element("span", { class: href === null ? "unfinished-link" : isImage ? "image-link" : null, "data-label": isImage ? translate("markdown.picture") : null });
   return element("a", {
     href,
     class: isImage ? "image-link" : null,
+    "data-label": isImage ? translate("markdown.picture") : null,
     target: "_blank",
     rel: "noopener noreferrer nofollow",
     title: title ? `${title}\n${href}` : href,

@@ -3,6 +3,7 @@
 
 import { ChildrenView } from "./block_views.js";
 import { BlockParser } from "./block_parser.js";
+import { listenToCopies } from "./formulas/copying.js";
 
 const MAX_FRAME_MS = 8; // for lines of a text; what is left waits for the next frame
 
@@ -18,6 +19,7 @@ export class MarkdownView {
   constructor(container, onDraw = () => {}) {
     this.onDraw = onDraw;
     container.classList.add("markdown");
+    listenToCopies();
     this.#view = new ChildrenView(container);
   }
 

@@ -1,0 +1,76 @@
+"""Stands between Playwright and Firefox: both speak WebDriver BiDi, but of different years.
+
+Playwright starts this program in the place of Firefox. It starts Firefox with the same arguments,
+passes each message on, and turns Firefox's refusal of a command that it does not know yet into an
+empty answer where the command is of no importance for a test.
+
+python -m tests.playground.firefox.bridge FIREFOX ARGUMENT ...
+"""
+
+import asyncio
+import json
+import re
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.server import ServerConnection, serve
+
+_LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
+# Firefox ESR knows no emulated colour scheme: the tests set it by a preference of the profile.
+_DISPENSABLE = {"emulation.setMediaFeaturesOverride"}
+
+
+async def _run(command: list[str]) -> int:
+    firefox = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, firefox.terminate)
+    assert firefox.stderr is not None
+    async for line in firefox.stderr:
+        found = _LISTENS.search(line.decode(errors="replace"))
+        if found is None:
+            sys.stderr.write(line.decode(errors="replace"))
+            continue
+        server = await serve(_pass_on_to(found[1]), "127.0.0.1", 0, max_size=None)
+        port = server.sockets[0].getsockname()[1]
+        sys.stderr.write(f"WebDriver BiDi listening on ws://127.0.0.1:{port}\n")
+        sys.stderr.flush()
+    return await firefox.wait()
+
+
+def _pass_on_to(address: str) -> Callable[[ServerConnection], Awaitable[None]]:
+    async def handle(playwright: ServerConnection) -> None:
+        path = playwright.request.path if playwright.request is not None else ""
+        async with connect(address + path, max_size=None) as firefox:
+            unneeded: set[int] = set()
+            back = asyncio.create_task(_take_answers(firefox, playwright, unneeded))
+            async for message in playwright:
+                command = json.loads(message)
+                if command["method"] in _DISPENSABLE:
+                    unneeded.add(command["id"])
+                await firefox.send(message)
+            back.cancel()
+
+    return handle
+
+
+async def _take_answers(
+    firefox: ClientConnection, playwright: ServerConnection, unneeded: set[int]
+) -> None:
+    async for message in firefox:
+        await playwright.send(_accept_if_unneeded(message, unneeded) if unneeded else message)
+    await playwright.close()
+
+
+def _accept_if_unneeded(message: str | bytes, unneeded: set[int]) -> str | bytes:
+    answer = json.loads(message)
+    if answer.get("id") not in unneeded:
+        return message
+    unneeded.discard(answer["id"])
+    if answer.get("error") != "unknown command":
+        return message
+    return json.dumps({"type": "success", "id": answer["id"], "result": {}})
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(_run(sys.argv[1:])))
