@@ -8,32 +8,23 @@ import { showShortcuts } from "./dialogs/shortcuts_dialog.js";
 import { openTokenizer } from "./dialogs/tokenizer_dialog.js";
 import { button, byId, element, fill, isComposing } from "./dom.js";
 import { Attaching } from "./files/attaching.js";
+import { manageConversations } from "./list/manage_dialog.js";
+import { revealHit } from "./list/reveal.js";
+import { Titles } from "./list/titles.js";
+import { checkNotice, notice } from "./notice.js";
+import { LostAddress } from "./lost_address.js";
+import { Routes } from "./routes.js";
 import { Server } from "./server.js";
 import { SettingsPanel } from "./settings/panel.js";
 import { Settings } from "./settings/settings.js";
+import { SharedConversation } from "./shared_conversation.js";
 import { Sidebar } from "./sidebar.js";
+import { Deletions } from "./storage/deletions.js";
 import { Library } from "./storage/library.js";
 import { ServerKeeper } from "./storage/server_keeper.js";
 import { listenToLanguage } from "./texts/language.js";
 import { translate } from "./texts/texts.js";
 import { applyTheme, nextTheme } from "./theme.js";
-
-const NOTICE_MS = 12_000;
-let noticeTimer = null;
-let noticeHolds = () => true; // tells whether the notice that is shown is still true
-
-/** Shows a line for a while. It goes before that when the state of the page changes and `holds` returns false. */
-function notice(text, holds = () => true) {
-  noticeHolds = holds;
-  fill(byId("notice"), element("span", { text }), button(translate("page.closeNotice"), endNotice, { icon: "×" }));
-  clearTimeout(noticeTimer);
-  noticeTimer = setTimeout(endNotice, NOTICE_MS);
-}
-
-function endNotice() {
-  clearTimeout(noticeTimer);
-  fill(byId("notice"));
-}
 
 async function begin() {
   showTheme(applyTheme());
@@ -48,10 +39,23 @@ async function begin() {
 
 async function build(api, server) {
   const settings = new Settings(server);
-  const library = new Library(new ServerKeeper(api), { onChange: () => sidebar.draw(), onTrouble: notice });
-  const view = { container: byId("thread"), notice, onState: () => showState(chat, composer, settings), turnOn };
+  const library = new Library(new ServerKeeper(api), {
+    onChange: () => {
+      sidebar.draw();
+      routes.follow();
+    },
+    onTrouble: notice,
+    onSaved: (conversation) => titles.take(conversation),
+    onElsewhere: (key, record, newKey) => shared.take(key, record, newKey),
+  });
+  const deletions = new Deletions(library, { onTrouble: notice });
+  const view = { container: byId("thread"), notice, onState: () => showState({ chat, composer, settings, lost, routes }), turnOn };
   const chat = new Chat({ api, settings, library, view });
-  const sidebar = new Sidebar({ library, chat, notice, onChoice: () => leaveSidebar() && byId("thread").focus() });
+  const titles = new Titles({ api, settings, library, chat });
+  const lost = new LostAddress({ onAgain: () => routes.go(), onNew: () => begins() });
+  const routes = new Routes(chat, { onLost: (error) => lost.show(error) });
+  const shared = new SharedConversation({ chat, routes, notice });
+  const sidebar = new Sidebar({ library, chat, deletions, notice, onChoice: (snippet) => showChoice(chat, snippet) });
   const attaching = new Attaching({ api, settings });
   const composer = new Composer({ onSend: (text, attached) => chat.send(text, attached), onStop: () => chat.stop(), notice, attaching });
   const sentFiles = () => chat.current.path().flatMap(({ message }) => message.files);
@@ -75,16 +79,28 @@ async function build(api, server) {
   });
   byId("version").textContent = server.version;
   listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => chat.stop(), drawPanel });
-  await library.open();
+  byId("manage").addEventListener("click", () => manageConversations({ library, chat, notice }));
+  await Promise.all([library.open(), routes.go()]);
+  deletions.resume();
   document.body.classList.add("ready");
-  begins();
+  view.onState();
+  composer.focus();
 }
 
-function showState(chat, composer, settings) {
-  if (!noticeHolds()) endNotice();
+/** Shows what a person has chosen in the list, and of a search the message with the words. */
+function showChoice(chat, snippet) {
+  const isOver = leaveSidebar();
+  if (snippet !== null) revealHit(chat, snippet);
+  else if (isOver) byId("thread").focus();
+}
+
+function showState({ chat, composer, settings, lost, routes }) {
+  checkNotice();
+  routes.follow();
   const isEmpty = chat.current.nodes.length === 0;
   const { whyNoChat } = settings.model;
-  byId("welcome").hidden = !isEmpty || whyNoChat !== "";
+  lost.setShown(routes.isLost && isEmpty);
+  byId("welcome").hidden = !isEmpty || whyNoChat !== "" || routes.isLost;
   byId("composer").hidden = whyNoChat !== "";
   byId("no-chat").textContent = whyNoChat;
   byId("title").textContent = chat.current.title || translate("list.newConversation");

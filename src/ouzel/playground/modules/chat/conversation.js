@@ -31,6 +31,7 @@ export function message(role, properties = {}) {
 }
 
 export class Conversation {
+  #byId; // the nodes
   #lastId; // of all that were ever given: one of a message that was taken off does not come again
 
   /** `nodes` are in the order in which they came; each has an id, its parent's id (null for a first one) and a message. */
@@ -39,6 +40,7 @@ export class Conversation {
     this.title = title;
     this.updated = updated;
     this.nodes = nodes.map((node) => ({ ...node, message: message(node.message.role, node.message) })); // those of older pages lack properties
+    this.#byId = new Map(this.nodes.map((node) => [node.id, node]));
     this.activeLeaf = activeLeaf ?? nodes.at(-1)?.id ?? null;
     this.running = null; // the node of the answer that is being made
     this.record = null; // the library's, as it was when this conversation was last loaded or saved
@@ -54,6 +56,7 @@ export class Conversation {
     this.#lastId += 1;
     const node = { id: this.#lastId, parent, message: content };
     this.nodes.push(node);
+    this.#byId.set(node.id, node);
     this.activeLeaf = node.id;
     this.updated = Date.now();
     return node;
@@ -65,14 +68,14 @@ export class Conversation {
   }
 
   node(id) {
-    return this.nodes.find((node) => node.id === id) ?? null;
+    return this.#byId.get(id) ?? null;
   }
 
   /** Returns the nodes from the first message to the one that is shown last. */
   path(leaf = this.activeLeaf) {
     const found = [];
-    for (let node = this.node(leaf); node !== null; node = this.node(node.parent)) found.unshift(node);
-    return found;
+    for (let node = this.node(leaf); node !== null; node = this.node(node.parent)) found.push(node);
+    return found.reverse();
   }
 
   /** Returns the nodes that stand in the same place, in the order in which they came. */
@@ -90,6 +93,7 @@ export class Conversation {
   /** Takes off a message that came to nothing; it has none behind it. */
   remove(node) {
     this.nodes = this.nodes.filter((each) => each !== node);
+    this.#byId.delete(node.id);
     this.activeLeaf = node.parent;
   }
 

@@ -71,6 +71,15 @@ export class Thread {
     byId("to-end").hidden = true;
   }
 
+  /** Scrolls to a message of the branch that is shown, and gives it the focus. */
+  reveal(node) {
+    this.#staysAtEnd = false;
+    const { element: article } = this.#view(node);
+    article.scrollIntoView({ block: "start" });
+    article.focus({ preventScroll: true });
+    byId("to-end").hidden = false;
+  }
+
   #view(node) {
     if (!this.#views.has(node.id)) this.#views.set(node.id, new MessageView(node, this.actions));
     return this.#views.get(node.id);
