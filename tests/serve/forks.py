@@ -35,7 +35,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 # The parameters of the private method that executes a program, behind `self`.
 _execute: Callable[..., None] = getattr(subprocess.Popen, "_execute_child")  # noqa: B009
 _EXECUTION = [*inspect.signature(_execute).parameters][1:]
-_NEEDED = {"args", "cwd", "env", "p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite"}
+_STREAMS = {"p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite"}
+_NEEDED = {"args", "cwd", "env"} | _STREAMS
 
 
 @contextmanager

@@ -90,7 +90,8 @@ ATTACKS = [
     "$\\colorbox{red;background:url(//evil.example)}{x}$ $\\textcolor{#fff;x:y}{x}$",
     "\\begin{align} x \\label{prompt} \\tag{<img src=//evil.example>} \\end{align} $\\ref{prompt}$",
     f"$\\text{{<img src=x onerror={SCRIPT}>}}$ $\\unicode{{<script>{SCRIPT}</script>}}$",
-    f"$\\def\\constructor{{x}} \\constructor \\__proto__ \\toString$ $\\ce{{<b onclick={SCRIPT}>}}$",
+    "$\\def\\constructor{x} \\constructor \\__proto__ \\toString$",
+    f"$\\ce{{<b onclick={SCRIPT}>}}$",
     "$\\begin{constructor}x\\end{constructor}$ $\\begin{__proto__}x\\end{__proto__}$",
 ]  # fmt: skip
 GROWING = {

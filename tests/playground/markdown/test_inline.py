@@ -74,7 +74,8 @@ CASES = {
     ),
     "a picture": (
         "![a *b*](https://a.b/c.png)",
-        '<a href="https://a.b/c.png" class="image-link" data-label="Picture:" title="https://a.b/c.png">a <em>b</em></a>',
+        '<a href="https://a.b/c.png" class="image-link" data-label="Picture:" '
+        'title="https://a.b/c.png">a <em>b</em></a>',
     ),
     "sums of money": ("$5 and $6, US$7 or $8-$9", "$5 and $6, US$7 or $8-$9"),
     "an escaped parenthesis": ("\\(a", "(a"),

@@ -7,6 +7,8 @@ import { importFiles } from "../storage/import/recognise.js";
 import { shortName } from "../files/names.js";
 import { translate } from "../texts/texts.js";
 
+const TELL_MS = 500; // between two lines about how far it is, which screen readers read
+
 export function manageConversations({ library, chat, notice }) {
   const controller = new AbortController();
   const state = element("div", { class: "manage-state", role: "status" });
@@ -54,7 +56,7 @@ async function bringIn(library, files, { tell, signal }) {
   tell(translate("list.reading"));
   const result = await importFiles(files, {
     add: (read) => library.add(read),
-    onProgress: (number, all) => tell(translate("list.importProgress", { number, all })),
+    onProgress: seldom((number, all) => tell(translate("list.importProgress", { number, all }))),
     signal,
   }).finally(() => library.records.tellAll());
   const refused = [...result.refused].map(([reason, { count, name }]) => translate("list.notImported", { count, name: shortName(name), reason: translate(reason) }));
@@ -62,7 +64,7 @@ async function bringIn(library, files, { tell, signal }) {
 }
 
 async function saveAll(library, { tell, signal }) {
-  const onProgress = (number, all) => tell(translate("list.exportProgress", { number, all }));
+  const onProgress = seldom((number, all) => tell(translate("list.exportProgress", { number, all })));
   const { blob, numSaved, failed } = await exportAll(library, { onProgress, signal });
   if (signal.aborted) return;
   downloadBlob(`ouzel-${new Date().toISOString().slice(0, 10)}.json`, blob);
@@ -74,12 +76,23 @@ async function deleteAll(library, chat, { tell, signal }) {
   const numOnServer = records.filter(({ isOnServer }) => isOnServer).length;
   const question = [translate("list.deleteAllQuestion", { count: records.length }), numOnServer > 0 ? translate("list.deleteAllServer", { count: numOnServer }) : ""];
   if (!(await confirmed(translate("list.deleteAll"), question.filter(Boolean).join(" "), translate("list.deleteThem")))) return;
+  const onProgress = seldom((number, all) => tell(translate("list.deleteProgress", { number, all })));
   const failed = [];
   for (const [index, { key, title }] of records.entries()) {
     if (signal.aborted) break;
     chat.drop(key);
     await library.remove(key).catch((error) => failed.push({ title, reason: error.message }));
-    if (index % 20 === 0) tell(translate("list.deleteProgress", { number: index + 1, all: records.length }));
+    onProgress(index + 1, records.length);
   }
   tell(translate("list.deleted", { count: records.length - failed.length }), ...failed.slice(0, 5).map(({ title, reason }) => translate("list.notDeleted", { title, reason })));
+}
+
+/** Returns a function that does nothing where it was called a moment ago. */
+function seldom(act) {
+  let last = 0;
+  return (...values) => {
+    if (performance.now() - last < TELL_MS) return;
+    last = performance.now();
+    act(...values);
+  };
 }

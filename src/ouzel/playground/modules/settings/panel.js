@@ -1,6 +1,7 @@
 // The panel of settings: each number with the model's own default as its placeholder, and its range from the API.
 
 import { button, element, field, fill } from "../dom.js";
+import { translate } from "../texts/texts.js";
 import { BUILTIN_NAMES } from "../tools/builtin.js";
 import { CollectionsField } from "./collections_field.js";
 import { NUMBERS } from "./settings.js";
@@ -31,7 +32,7 @@ export class SettingsPanel {
       section("Tools", settings.values.builtinTools.length > 0 || settings.values.tools !== "", ...this.#tools()),
       ...this.#hosted(),
       section("Tokens", settings.values.showsTokens, ...this.#tokens()),
-      section("Conversations", false, this.#keeping()),
+      section("Conversations", false, this.#keeping(), this.#check("makesTitles", translate("settings.makesTitles"))),
       button("Set everything back", () => this.#reset(), { class: "quiet" }),
     );
   }

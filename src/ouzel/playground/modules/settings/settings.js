@@ -23,6 +23,7 @@ const UNSET = {
   collection: "", // the id of the vector store that is searched
   tools: "",
   isOnServer: true,
+  makesTitles: true, // by the model, in the background
 };
 
 export class Settings {
@@ -43,8 +44,8 @@ export class Settings {
   }
 
   reset() {
-    const { model, isOnServer } = this.values;
-    this.values = { ...structuredClone(UNSET), model, isOnServer };
+    const { model, isOnServer, makesTitles } = this.values;
+    this.values = { ...structuredClone(UNSET), model, isOnServer, makesTitles };
     this.#keep();
   }
 
