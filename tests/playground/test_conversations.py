@@ -57,7 +57,7 @@ def wait_until_stored(user: User, number: int = 1) -> None:
     script = """async () => {
       const all = await (await import("/playground/modules/storage/database.js")).all();
       const newest = all.sort((one, other) => other.updated - one.updated)[0];
-      return newest === undefined ? 0 : (newest.saved ?? newest.content.nodes).length;
+      return newest === undefined ? 0 : newest.saved.length;
     }"""
     while user.page.evaluate(script) < number:
         user.page.wait_for_timeout(20)
@@ -126,7 +126,6 @@ def test_a_conversation_is_renamed_and_deleted_while_it_is_answered(
     title.press("Enter")
     expect(user.page.get_by_role("button", name="Rename half")).to_have_count(1)
     user.page.get_by_role("button", name="Delete half").click()
-    user.click("Delete it", user.page.locator("dialog"))
     expect(user.page.locator("#conversations .title")).to_have_text(["ok"])
     expect(user.page.locator("#conversations .title")).to_be_focused()
     while slow.engine.num_unfinished > 0:
@@ -194,6 +193,7 @@ def test_a_conversation_deleted_on_the_server_is_reported_as_gone(
     wait_until_stored(user, 2)
     [record] = records(user)
     assert httpx.delete(f"{parrot.url}/v1/conversations/{record['key']}").status_code == 200
+    user.page.click("#new")
     user.page.reload()
     user.page.locator("#conversations .title").click()
     expect(user.page.locator("#notice")).to_contain_text(
@@ -232,7 +232,7 @@ def test_conversations_are_found_by_words_of_titles_and_texts(user: User) -> Non
         ("plums", []),
     ]:
         user.page.fill("#search", words)
-        assert user.titles == found
+        expect(user.page.locator("#conversations .title")).to_have_text(found)
     assert "Nothing found" in user.page.locator("#conversations").inner_text()
 
 
@@ -249,21 +249,6 @@ def test_a_conversation_keeps_its_new_name(user: User, parrot: RunningServer) ->
     kept = httpx.get(f"{parrot.url}/v1/conversations/{record['key']}").json()
     assert kept["metadata"]["title"] == "A better name"
     reopen(user, "A better name")
-
-
-def test_a_conversation_is_deleted_after_a_confirmation(user: User, parrot: RunningServer) -> None:
-    user.ask("to be deleted")
-    wait_until_stored(user, 2)
-    [record] = records(user)
-    dialog = user.page.locator("dialog")
-    user.page.get_by_role("button", name="Delete to be deleted").click()
-    user.click("Leave it", dialog)
-    assert user.titles == ["to be deleted"]
-    user.page.get_by_role("button", name="Delete to be deleted").click()
-    user.click("Delete it", dialog)
-    expect(user.page.locator("#conversations .title")).to_have_count(0)
-    assert user.texts == []
-    assert httpx.get(f"{parrot.url}/v1/conversations/{record['key']}").status_code == 404
 
 
 def test_a_conversation_is_exported_in_two_formats(user: User, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ export class LostAddress {
       element("p", { text: isUnknown ? translate("list.unknownAddress") : error.message }),
       element(
         "div",
-        { class: "row" },
+        { class: "row centred" },
         isUnknown ? null : button(translate("page.tryAgain"), this.onAgain),
         button(translate("list.beginNew"), this.onNew, { class: "primary" }),
       ),

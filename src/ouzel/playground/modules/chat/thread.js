@@ -77,7 +77,7 @@ export class Thread {
     const { element: article } = this.#view(node);
     article.scrollIntoView({ block: "start" });
     article.focus({ preventScroll: true });
-    byId("to-end").hidden = false;
+    byId("to-end").hidden = this.#isNearEnd(this.#measure());
   }
 
   #view(node) {
@@ -88,13 +88,17 @@ export class Thread {
   #noticeScroll() {
     const last = this.#last;
     const { scrollTop, scrollHeight, clientHeight } = this.#measure();
-    const isNear = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    const isNear = this.#isNearEnd(this.#last);
     // Where there is less to scroll through, as behind a prompt that was long and is sent, the browser scrolls up.
     const isMadeToFit = clientHeight > last.clientHeight || scrollHeight < last.scrollHeight;
     const isPersons = scrollTop < last.scrollTop && !isMadeToFit; // else text came below since the page was scrolled
     if (isNear || isPersons) this.#staysAtEnd = isNear;
     else if (isMadeToFit) this.followEnd();
     byId("to-end").hidden = this.#staysAtEnd;
+  }
+
+  #isNearEnd({ scrollTop, scrollHeight, clientHeight }) {
+    return scrollHeight - scrollTop - clientHeight < NEAR_PX;
   }
 
   #measure() {
