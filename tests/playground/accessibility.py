@@ -3,7 +3,7 @@
 640 is the width of a window of 1280 pixels whose contents are enlarged to 200 %.
 """
 
-from urllib.parse import urlsplit
+import re
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -21,6 +21,7 @@ LOOKS = [
     pytest.param(1280, "light", marks=_MIRRORED, id="1280-light-mirrored"),
     pytest.param(360, "dark", marks=_MIRRORED, id="360-dark-mirrored"),
 ]
+PAGES = re.compile(r"^https?://[^/]+/(playground/figures\.html)?(\?.*)?$")  # the addresses of pages
 _RUN = """async () => {
   const { violations } = await axe.run({ resultTypes: ["violations"] });
   return violations.map(each => `${each.id}: ${each.nodes[0].html}`);
@@ -35,7 +36,7 @@ def mirror(page: Page) -> None:
         body = response.text().replace(' dir="ltr"', ' dir="rtl"', 1)
         route.fulfill(response=response, body=body)
 
-    page.route(lambda url: urlsplit(url).path in ("/", "/playground/figures.html"), turn)
+    page.route(PAGES, turn)
 
 
 def violations(page: Page) -> list[str]:

@@ -66,7 +66,10 @@ class Troubles:
 
     def _take_console(self, message: ConsoleMessage) -> None:
         # Tests make the server refuse requests and cut off answers, which Chromium reports.
-        is_meant = message.text.startswith("Failed to load resource")
+        # Playwright warns of service workers that the test has forbidden.
+        is_meant = message.text.startswith(
+            ("Failed to load resource", "Service Worker registration blocked by Playwright")
+        )
         if message.type in ("error", "warning") and not is_meant:
             self.found.append(f"console: {message.text}")
 

@@ -69,8 +69,11 @@ def require(path: Path | None, name: str, variable: str) -> Path:
 
 @pytest.fixture
 def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """Opens a page in a browser that has loaded nothing yet."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    """Opens a page in a browser that has loaded nothing yet.
+
+    The browser keeps no offline copy, whose requests the page's routes do not see.
+    """
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, service_workers="block")
     page = context.new_page()
     if request.node.get_closest_marker("right_to_left"):
         mirror(page)

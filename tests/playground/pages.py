@@ -11,19 +11,17 @@ from typing import Any  # the types of the library's handlers
 
 import httpx
 
+from ouzel.api.site.headers import CONTENT_SECURITY_POLICY, PREVIEW_HEADERS
+from ouzel.api.site.playground import PREVIEW
 from ouzel.playground import DIRECTORY
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'"
-)
 _PREFIX = "/playground/"
 _MEDIA_TYPES = {
     ".html": "text/html",
     ".css": "text/css",
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
+    ".png": "image/png",
     ".json": "application/json",
 }
 _STYLES = ("base", "markdown")
@@ -83,7 +81,10 @@ class Pages:
         handler.send_response(status)
         handler.send_header("content-type", media_type)
         handler.send_header("content-length", str(len(content)))
-        handler.send_header("content-security-policy", POLICY)
+        is_preview = handler.path == _PREFIX + PREVIEW
+        policy = {"content-security-policy": CONTENT_SECURITY_POLICY}
+        for header, value in (PREVIEW_HEADERS if is_preview else policy).items():
+            handler.send_header(header, value)
         handler.end_headers()
         handler.wfile.write(content)
 

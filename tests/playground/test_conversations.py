@@ -133,29 +133,26 @@ def test_a_conversation_is_renamed_and_deleted_while_it_is_answered(
     assert user.texts == ["ok", "ok"]
 
 
-def test_two_tabs_with_one_conversation_lose_no_message(user: User, parrot: RunningServer) -> None:
+def test_two_tabs_with_one_conversation_lose_no_message(
+    slow: RunningServer, user_at: UserAt
+) -> None:
+    user = user_at(slow)
     user.ask("begun")
     wait_until_stored(user, 2)
-    other = User(user.page.context.new_page(), parrot.url)
-    other.open()
-    other.page.locator("#conversations .title").click()
-    expect(other.page.locator("#title")).to_have_text("begun")
-    user.ask("<think>here</think>here")
-    wait_until_stored(user, 4)
-    other.ask("there")
+    other = User(user.page.context.new_page(), slow.url)
+    other.page.goto(user.page.url)
+    expect(other.page.locator(".message")).to_have_count(2)
+    other.send("there " * 100)  # meanwhile the first tab adds to the conversation
+    expect(other.page.locator(".message")).to_have_count(4)
+    user.page.click("#new")
+    user.page.locator("#conversations .title", has_text="begun").click()
+    user.ask("here")
+    other.wait_for_answer()
     expect(other.page.locator("#notice")).to_contain_text("went on in another tab")
-    wait_until_stored(other, 4)
-    assert other.texts == ["begun", "begun", "there", "there"]
-    user.page.reload()
-    titles = user.page.locator("#conversations .title")
-    expect(titles).to_have_count(2)
-    found = []
-    for index in range(2):
-        titles.nth(index).click()
-        expect(user.page.locator(".message")).to_have_count(4)
-        found.append(user.texts[-1])
-        user.page.click("#new")
-    assert found == ["there", "here"]
+    expect(other.page.locator("#conversations .title")).to_have_count(2)
+    assert other.texts[:2] == ["begun", "begun"] and other.texts[3] == ("there " * 100).strip()
+    expect(user.page.locator("#conversations .title")).to_have_count(2)
+    assert user.texts[-2:] == ["here", "here"]
 
 
 def test_a_conversation_that_loads_slowly_does_not_replace_another(user: User, page: Page) -> None:

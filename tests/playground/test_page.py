@@ -8,15 +8,17 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from ouzel.api.site.playground import PREVIEW
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import ServerConfig
 from ouzel.playground import DIRECTORY, file_names
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import LOOKS, violations
 from tests.playground.chromium import Troubles, User
+from tests.playground.states import CHAT_WALKS
 
 UserAt = Callable[[RunningServer], User]
-MAX_PAGE_BYTES = 300_000
+MAX_PAGE_BYTES = 400_000
 HTML = {"accept": "text/html"}
 
 
@@ -32,7 +34,10 @@ def test_every_file_is_served_with_a_strict_policy(parrot: RunningServer) -> Non
             response = http.get(path, headers=HTML)
             assert response.status_code == 200, path
             policy = response.headers["content-security-policy"]
-            assert "default-src 'none'" in policy and "unsafe" not in policy
+            assert "default-src 'none'" in policy
+            is_preview = path == f"/playground/{PREVIEW}"
+            assert ("unsafe" in policy) == is_preview == policy.startswith("sandbox allow-scripts;")
+            assert "allow-same-origin" not in policy
             assert response.headers["x-content-type-options"] == "nosniff"
             again = http.get(path, headers=HTML | {"if-none-match": response.headers["etag"]})
             assert (again.status_code, again.content) == (304, b"")
@@ -41,8 +46,11 @@ def test_every_file_is_served_with_a_strict_policy(parrot: RunningServer) -> Non
 
 
 def test_no_script_or_style_stands_in_a_page_and_no_text_becomes_html() -> None:
-    for name in file_names():
+    for name in [name for name in file_names() if not name.endswith(".png")]:
         text = (DIRECTORY / name).read_text()
+        if name == PREVIEW:  # texts become HTML here, in an origin of its own without a network
+            assert text.count("document.write(") == text.count("<script>") == 1
+            continue
         if name.endswith(".html"):
             assert not re.search(
                 r"<script(?![^>]*src=)|<style|\son\w+=|\sstyle=|javascript:", text
@@ -180,32 +188,11 @@ def test_every_state_obeys_the_rules_of_accessibility(
 
     def look(state: str) -> None:
         found[state] = violations(page)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found[state].append("the page is wider than its window")
 
-    look("empty")
-    user.ask(
-        "# Title\n\n<think>no</think>\n\n| a | b |\n|--|--|\n| 1 | `2` |\n\n"
-        "```python\nx = 1\n```\n\n- a\n- b"
-    )
-    user.ask("<think>hm</think>[link](https://example.org) and **text**")
-    look("answers")
-    user.click("Edit", user.message(0))
-    look("editor")
-    user.click("Leave it", user.message(0))
-    user.click("Request")
-    look("request")
-    page.keyboard.press("Escape")
-    user.open_settings()
-    page.fill("#set-temperature", "9")
-    look("settings")
-    page.fill("#set-temperature", "")
-    page.check("#set-showsTokens")
-    page.click("#close-settings")
-    user.ask("tokens")
-    user.click("Tokens")
-    look("tokens")
-    user.page.keyboard.press("Alt+KeyF")
-    look("conversations")
+    for walk in CHAT_WALKS:
+        walk(user, look)
     assert {state: faults for state, faults in found.items() if faults} == {}
 
 
@@ -249,8 +236,11 @@ def test_a_server_that_is_gone_is_named_and_found_again(page: Page) -> None:
 
 
 def test_every_model_of_the_server_can_be_chosen(user: User, parrot: RunningServer) -> None:
-    expect(user.page.locator("#model option")).to_have_text(["org/parrot", "parrot"])
-    user.page.select_option("#model", "parrot")
+    user.page.click("#model")
+    names = user.page.locator("dialog .model-name")
+    expect(names).to_have_text(["org/parrot", "parrot"])
+    expect(names.first).to_be_focused()
+    names.last.click()
     user.ask("hello")
     user.click("Request")
     assert '"model": "parrot"' in user.page.locator("pre.request").inner_text()

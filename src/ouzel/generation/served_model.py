@@ -45,6 +45,7 @@ class ServedModel:
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
     shares_prefix_cache: bool = False  # all API keys share one prefix cache
     facts: ModelFacts = NO_FACTS
+    is_demo: bool = False  # one of the small models in this package
     # cuts texts of embedding and scoring requests by default; otherwise it refuses long ones
     cuts_long_texts: bool = False
     # pieces of all documents of a rerank request; 0: documents are not divided

@@ -36,6 +36,7 @@ class LocalModel:
     draft: Path | None = None  # the directory of the draft model
     origin: str = ""  # where a model of the catalogue comes from, for people
     serve_options: str = ""  # options of `ouzel serve` that a model of the catalogue needs
+    is_demo: bool = False  # one of the small models in this package
 
     def names_by(self, options: ModelConfig) -> tuple[str, ...]:
         """Returns the model names for clients: `--served-model-name`, or `name` without it."""
@@ -59,8 +60,8 @@ class NameLookup:
 DEFAULT_LOOKUP = NameLookup()
 
 _DEMOS: dict[Demo, LocalModel] = {
-    "text": LocalModel(MODEL_DIRECTORY, "ouzel-demo"),
-    "vision": LocalModel(VISION_MODEL_DIRECTORY, "ouzel-demo-vision"),
+    "text": LocalModel(MODEL_DIRECTORY, "ouzel-demo", is_demo=True),
+    "vision": LocalModel(VISION_MODEL_DIRECTORY, "ouzel-demo-vision", is_demo=True),
 }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 DIRECTORY = Path(__file__).parent
 LANGUAGES = ("en", "de", "es", "fr", "zh", "ja", "ar")
 RIGHT_TO_LEFT = frozenset({"ar"})
-_KINDS = (".html", ".css", ".js", ".svg", ".json")
+_KINDS = (".html", ".css", ".js", ".svg", ".png", ".json")
 
 
 def file_names() -> list[str]:

@@ -70,6 +70,7 @@ def make_hosted_kinds(
         takes_chat_entries="requested" in config.chat_tools,
         message_kinds=message_kinds,
         offers=_list_offers(config, has_sandbox=containers is not None),
+        takes_mcp_urls=bool(config.allowed_mcp_hosts),
     )
 
 

@@ -97,6 +97,7 @@ async def load_served_model(
         forced_thinking_budget=options.model.forced_thinking_budget,
         reasoning_fields=_REASONING_FIELDS[options.model.reasoning_field],
         facts=facts,
+        is_demo=local.is_demo,
         cuts_long_texts=options.model.truncate,
         max_document_pieces=options.model.max_document_chunks,
         sentences=sentences,

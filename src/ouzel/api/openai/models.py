@@ -189,6 +189,7 @@ def list_capabilities(model: ServedModel) -> list[str]:
         and template.reasons
         and output_format.reasoning is not None,
         "vision": model.renderer.supports_images,
+        "infill": model.renderer.fills_in,
     }
     return [name for name, is_there in can.items() if is_there]
 

@@ -13,6 +13,7 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.example import make_example
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
+from ouzel.api.site.headers import PAGE_HEADERS
 from ouzel.api.site.index import Index
 from ouzel.api.site.page import index_page
 from ouzel.api.site.playground import PlaygroundPage
@@ -26,13 +27,11 @@ _APIS = (
     ("OpenVINO Model Server", "/v1/chat/completions", "/v3"),
     ("SageMaker (LMI)", "/invocations", ""),
 )
-_HEADERS = {"vary": "accept, accept-language, cookie", "cache-control": "no-cache"}
-_PAGE_HEADERS = _HEADERS | {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-    "frame-ancestors 'none'; base-uri 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-}
+_ABOUT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
+    "base-uri 'none'"
+)
+_ABOUT_HEADERS = PAGE_HEADERS | {"content-security-policy": _ABOUT_POLICY}
 
 
 class Site:
@@ -52,19 +51,18 @@ class Site:
     async def index(self, request: Request) -> Response:
         if "text/html" not in request.headers.get("accept", ""):
             response = json_response(self._index(request))
-        elif self._playground is None:
+            response.headers.update(PAGE_HEADERS)
+            return response
+        if self._playground is None:
             return await self.about(request)
-        else:
-            response = await self._playground(request)
-        response.headers.update(_HEADERS)
-        return response
+        return await self._playground(request)
 
     async def about(self, request: Request) -> Response:
         example = next((make_example(each.model) for each in self._catalogue), None)
         page = index_page(
             self._index(request), example, self._operations, root_path=self._config.root_path
         )
-        return Response(page, headers=_PAGE_HEADERS, media_type="text/html")
+        return Response(page, headers=_ABOUT_HEADERS, media_type="text/html")
 
     def _index(self, request: Request) -> Index:
         config, paths = self._config, {operation.path for operation in self._operations}
@@ -72,15 +70,23 @@ class Site:
         url = f"{request.url.scheme}://{request.url.netloc}{config.root_path}"
         return Index(
             models=tuple(self._catalogue.names),
+            demo_models=tuple(name for model in models if model.is_demo for name in model.names),
             max_model_len=models[0].engine.info.max_model_len if models else None,
             needs_api_key=bool(config.api_key),
             keeps_conversations=self._keeps_conversations,
             max_file_bytes=self._max_file_bytes,
             searches_files=self._searches_files(),
+            takes_mcp_urls=self._catalogue.shared.hosted.takes_mcp_urls,
+            has_admin_key=bool(config.admin_api_key),
+            models_memory_bytes=self._models_memory(),
             max_logprobs=self._max_logprobs,
             base_urls={name: url + end for name, path, end in _APIS if path in paths},
             openapi=f"{config.root_path}/openapi.json",
         )
+
+    def _models_memory(self) -> int | None:
+        on_demand = self._catalogue.on_demand
+        return None if on_demand is None else on_demand.residents.limits.max_bytes
 
     def _searches_files(self) -> bool:
         search = self._catalogue.shared.file_search

@@ -9,12 +9,18 @@ from ouzel import __version__
 
 class Index(msgspec.Struct):
     models: Sequence[str]
+    demo_models: Sequence[str]  # names of the small models in the package of Ouzel
     # limit of the first model; None without a model
     max_model_len: int | None
     needs_api_key: bool
     keeps_conversations: bool
     max_file_bytes: int | None  # limit of one uploaded file; None: no files are stored
     searches_files: bool  # the server has a model for the vectors of vector stores
+    # clients may name MCP servers by their URLs
+    takes_mcp_urls: bool
+    # the holder of the admin key can load, unload, download and delete models
+    has_admin_key: bool
+    models_memory_bytes: int | None  # limit of the models in memory together; None: no limit
     max_logprobs: int  # -1 stands for the whole vocabulary
     base_urls: Mapping[str, str]  # base URLs by the clients that use them
     openapi: str  # the path of the OpenAPI document

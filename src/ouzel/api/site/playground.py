@@ -5,9 +5,8 @@ Its files are open, because they show nothing of this server. Its requests need 
 person types.
 """
 
-import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from html import escape
 
 from starlette.requests import Request
@@ -15,40 +14,26 @@ from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
+from ouzel.api.site import manifest, worker
+from ouzel.api.site.build import name_build
+from ouzel.api.site.content import Content
+from ouzel.api.site.headers import BUILD_HEADER, HEADERS, PAGE_HEADERS, PREVIEW_HEADERS
 from ouzel.api.site.language import choose_language
 from ouzel.playground import DIRECTORY, LANGUAGES, RIGHT_TO_LEFT, file_names, read_texts
 
+Endpoint = Callable[[Request], Awaitable[Response]]
+
 _PREFIX = "/playground/"
+PREVIEW = "preview.html"
 _MEDIA_TYPES = {
     ".html": "text/html",
     ".css": "text/css",
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
+    ".png": "image/png",
     ".json": "application/json",
 }
-# The page loads nothing from elsewhere, has no inline script, and no other page may frame it.
-CONTENT_SECURITY_POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data: blob:",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-    ]
-)
-_HEADERS = {
-    "content-security-policy": CONTENT_SECURITY_POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cache-control": "no-cache",
-}
-_PAGE_HEADERS = _HEADERS | {"vary": "accept, accept-language, cookie"}
-_PLACE = re.compile(r"\{\{([\w.]+)\}\}")  # the place of a text in a page
+_PLACE = re.compile(r"\{\{([\w.]+)\}\}")  # of a text in a page
 
 
 class PlaygroundFile:
@@ -56,10 +41,11 @@ class PlaygroundFile:
 
     def __init__(self, name: str) -> None:
         path = DIRECTORY / name
-        self._file = _Content(path.read_bytes(), _MEDIA_TYPES[path.suffix])
+        self._file = Content(path.read_bytes(), _MEDIA_TYPES[path.suffix])
+        self._headers = HEADERS | {BUILD_HEADER: name_build()}
 
     async def __call__(self, request: Request) -> Response:
-        return self._file.answer(request, _HEADERS)
+        return self._file.answer(request, self._headers)
 
 
 class PlaygroundPage:
@@ -70,28 +56,15 @@ class PlaygroundPage:
         # references in pages begin at the server's root
         page = page.replace('="/', f'="{root_path}/')
         self._pages = {
-            language: _Content(_translate(page, language).encode(), _MEDIA_TYPES[".html"])
+            language: Content(_translate(page, language).encode(), _MEDIA_TYPES[".html"])
             for language in LANGUAGES
         }
+        headers = PREVIEW_HEADERS if name == PREVIEW else PAGE_HEADERS
+        self._headers = headers | {BUILD_HEADER: name_build()}
 
     async def __call__(self, request: Request) -> Response:
         page = self._pages[choose_language(request, LANGUAGES)]
-        return page.answer(request, _PAGE_HEADERS)
-
-
-class _Content:
-    """The bytes of an answer, with a tag that tells a browser whether its copy is still right."""
-
-    def __init__(self, content: bytes, media_type: str) -> None:
-        self._content = content
-        self._media_type = media_type
-        self._tag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
-
-    def answer(self, request: Request, headers: Mapping[str, str]) -> Response:
-        tagged = {**headers, "etag": self._tag}
-        if self._tag in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers=tagged)
-        return Response(self._content, headers=tagged, media_type=self._media_type)
+        return page.answer(request, self._headers)
 
 
 def _translate(page: str, language: str) -> str:
@@ -108,24 +81,38 @@ def _translate(page: str, language: str) -> str:
     return _PLACE.sub(lambda match: escape(values[match[1]]), page)
 
 
-def _make_endpoint(name: str) -> Callable[[Catalogue], Callable[[Request], Awaitable[Response]]]:
-    def make(catalogue: Catalogue) -> Callable[[Request], Awaitable[Response]]:
+def _make_endpoint(name: str) -> Callable[[Catalogue], Endpoint]:
+    def make(catalogue: Catalogue) -> Endpoint:
+        root_path = catalogue.shared.config.root_path
+        if name == worker.NAME:
+            return worker.ShellWorker(root_path).__call__
+        if name == manifest.NAME:
+            return manifest.Manifest(root_path).__call__
         if name.endswith(".html"):
-            return PlaygroundPage(name, root_path=catalogue.shared.config.root_path).__call__
+            return PlaygroundPage(name, root_path=root_path).__call__
         return PlaygroundFile(name).__call__
 
     return make
 
 
-OPERATIONS = tuple(
+OPERATIONS = (
+    *(
+        Operation(
+            method="get",
+            path=_PREFIX + name,
+            is_documented=False,
+            is_playground=True,
+            overall=_make_endpoint(name),
+        )
+        for name in (*file_names(), manifest.NAME)
+    ),
+    # the same path on a server with --no-playground
     Operation(
         method="get",
-        path=_PREFIX + name,
+        path=_PREFIX + worker.NAME,
         is_documented=False,
-        is_playground=True,
-        overall=_make_endpoint(name),
-    )
-    for name in file_names()
+        overall=lambda catalogue: worker.RetiredWorker(catalogue.shared.config.root_path).__call__,
+    ),
 )
 TEMPLATE = _PREFIX + "{file}"  # the path of all these files in logs and metrics
 PATHS = frozenset(operation.path for operation in OPERATIONS)

@@ -3,6 +3,8 @@
 import { Api } from "./api.js";
 import { Chat } from "./chat/chat.js";
 import { Composer } from "./chat/composer.js";
+import { leaveCompletion, showsCompletion } from "./completion/address.js";
+import { Completion } from "./completion/completion.js";
 import { askForKey } from "./dialogs/key_dialog.js";
 import { showShortcuts } from "./dialogs/shortcuts_dialog.js";
 import { openTokenizer } from "./dialogs/tokenizer_dialog.js";
@@ -14,6 +16,9 @@ import { Titles } from "./list/titles.js";
 import { checkNotice, notice } from "./notice.js";
 import { LostAddress } from "./lost_address.js";
 import { Routes } from "./routes.js";
+import { ModelButton } from "./models/model_button.js";
+import { absentServer, isAway, waitForServer } from "./offline/away.js";
+import { keepShell } from "./offline/shell.js";
 import { Server } from "./server.js";
 import { SettingsPanel } from "./settings/panel.js";
 import { Settings } from "./settings/settings.js";
@@ -31,9 +36,22 @@ async function begin() {
   if (matchMedia("(min-width: 60.01rem)").matches) setOpen("sidebar", "toggle-sidebar", true);
   const api = new Api(askForKey);
   try {
-    await build(api, await Server.ask(api));
+    await build(api, await askServer(api));
   } catch (error) {
     showFailure(error);
+  }
+}
+
+/** Returns what the server says of itself, or where it is away a server that can do nothing until the page is opened again. */
+async function askServer(api) {
+  try {
+    const server = await Server.ask(api);
+    whenIdle(keepShell);
+    return server;
+  } catch (error) {
+    if (!isAway(error)) throw error;
+    waitForServer();
+    return absentServer();
   }
 }
 
@@ -48,43 +66,57 @@ async function build(api, server) {
     onSaved: (conversation) => titles.take(conversation),
     onElsewhere: (key, record, newKey) => shared.take(key, record, newKey),
   });
+  settings.onKeep = (conversation) => library.keepSettings(conversation);
   const deletions = new Deletions(library, { onTrouble: notice });
-  const view = { container: byId("thread"), notice, onState: () => showState({ chat, composer, settings, lost, routes }), turnOn };
+  const view = { container: byId("thread"), notice, onState: () => onState(), turnOn, chooseModel: (choice) => modelButton.choose(choice) };
   const chat = new Chat({ api, settings, library, view });
   const titles = new Titles({ api, settings, library, chat });
   const lost = new LostAddress({ onAgain: () => routes.go(), onNew: () => begins() });
   const routes = new Routes(chat, { onLost: (error) => lost.show(error) });
   const shared = new SharedConversation({ chat, routes, notice });
   const sidebar = new Sidebar({ library, chat, deletions, notice, onChoice: (snippet) => showChoice(chat, snippet) });
+  const completion = new Completion({ api, settings, container: byId("completion") });
+  const modelButton = new ModelButton({ api, settings, notice, onTake: () => takeModel(), onChange: () => onState() });
   const attaching = new Attaching({ api, settings });
   const composer = new Composer({ onSend: (text, attached) => chat.send(text, attached), onStop: () => chat.stop(), notice, attaching });
   const sentFiles = () => chat.current.path().flatMap(({ message }) => message.files);
   const attachedFiles = () => [...sentFiles().filter(({ use }) => use !== "python"), ...composer.attachments.searchable];
   const panel = new SettingsPanel(byId("settings-fields"), settings, api, { onChange: () => view.onState(), attachedFiles });
   const drawPanel = () => panel.draw().catch((error) => notice(error.message));
+  function onState() {
+    showState({ chat, composer, completion, settings, lost, routes });
+    modelButton.draw();
+    if (isOpen("settings") && !panel.isCurrent) drawPanel();
+  }
+  function takeModel() {
+    if (isOpen("settings")) drawPanel();
+    onState();
+  }
   function turnOn(tool) {
     settings.turnOn(tool);
     notice(translate("page.pythonIsOn"));
     if (isOpen("settings")) drawPanel();
   }
   const begins = () => {
+    leaveCompletion();
     chat.begin();
     sidebar.draw();
     leaveSidebar();
-    composer.focus();
+    focusMain(composer, completion);
   };
-  chooseModel(settings, () => {
-    if (isOpen("settings")) drawPanel();
+  addEventListener("hashchange", () => {
     view.onState();
+    leaveSidebar();
+    focusMain(composer, completion);
   });
   byId("version").textContent = server.version;
-  listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => chat.stop(), drawPanel });
-  byId("manage").addEventListener("click", () => manageConversations({ library, chat, notice }));
+  listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => (completion.isRunning ? completion.stop() : chat.stop()), drawPanel });
+  byId("manage").addEventListener("click", () => manageConversations({ library, chat }));
   await Promise.all([library.open(), routes.go()]);
   deletions.resume();
   document.body.classList.add("ready");
   view.onState();
-  composer.focus();
+  focusMain(composer, completion);
 }
 
 /** Shows what a person has chosen in the list, and of a search the message with the words. */
@@ -94,35 +126,34 @@ function showChoice(chat, snippet) {
   else if (isOver) byId("thread").focus();
 }
 
-function showState({ chat, composer, settings, lost, routes }) {
+/** Gives the focus to the field that a person writes in. */
+function focusMain(composer, completion) {
+  if (byId("completion").hidden) composer.focus();
+  else completion.focus();
+}
+
+function showState({ chat, composer, completion, settings, lost, routes }) {
   checkNotice();
   routes.follow();
   const isEmpty = chat.current.nodes.length === 0;
-  const { whyNoChat } = settings.model;
+  const { whyNoChat, contextLength } = settings.model;
+  byId("context").textContent = contextLength === null ? "" : translate("page.contextLength", { count: contextLength });
+  const isCompletion = showsCompletion(settings.model, { isEmpty });
+  byId("completion").hidden = !isCompletion;
+  byId("thread").hidden = isCompletion;
   lost.setShown(routes.isLost && isEmpty);
   byId("welcome").hidden = !isEmpty || whyNoChat !== "" || routes.isLost;
-  byId("composer").hidden = whyNoChat !== "";
-  byId("no-chat").textContent = whyNoChat;
-  byId("title").textContent = chat.current.title || translate("list.newConversation");
+  byId("composer").hidden = whyNoChat !== "" || isCompletion;
+  byId("no-chat").textContent = isCompletion ? "" : whyNoChat;
+  byId("title").textContent = isCompletion ? translate("completion.title") : chat.current.title || translate("list.newConversation");
+  completion.draw();
   document.title = chat.current.title ? `${chat.current.title} · Ouzel` : "Ouzel";
   composer.setState({ isBusy: chat.isAnswering });
 }
 
-function chooseModel(settings, onChange) {
-  const { models } = settings.server;
-  const select = byId("model");
-  fill(select, ...models.map(({ name }) => element("option", { value: name, text: name })));
-  select.value = settings.model.name;
-  showContext(settings.model);
-  select.addEventListener("change", () => {
-    settings.set("model", select.value);
-    showContext(settings.model);
-    onChange();
-  });
-}
-
-function showContext({ contextLength }) {
-  byId("context").textContent = translate("page.contextLength", { count: contextLength });
+/** Safari does not tell when it is idle. */
+function whenIdle(act) {
+  (globalThis.requestIdleCallback ?? setTimeout)(act);
 }
 
 function listen({ begins, openTokens, stop, drawPanel }) {

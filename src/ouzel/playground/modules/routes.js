@@ -3,6 +3,7 @@
 
 const CONVERSATION = /^#\/c\/(.+)$/;
 const NEW = "#/";
+const OTHERS = ["#/completion"]; // what else the page shows
 
 export class Routes {
   #shown = null; // the conversation whose address is the page's
@@ -25,6 +26,7 @@ export class Routes {
     const { hash } = location;
     const { current } = this.chat;
     const key = keyIn(hash);
+    if (OTHERS.includes(hash)) return this.#leaveTo(current);
     if (hash !== "" && !hash.startsWith(NEW)) return this.#stay();
     if (key !== null && key === current.key) return this.follow();
     this.#waiting = current;
@@ -43,6 +45,7 @@ export class Routes {
     const { current } = this.chat;
     const isUnsaved = current.key === undefined;
     if (this.#isLosing || this.#waiting === current || (this.#lost === current && isUnsaved)) return;
+    if (OTHERS.includes(location.hash) && this.#shown === current) return;
     if (this.isLost) this.#find();
     const isSame = current === this.#shown;
     this.#shown = current;
@@ -57,6 +60,12 @@ export class Routes {
     if (keyIn(location.hash) !== key) return;
     history.replaceState(null, "", addressOf(newKey));
     this.go();
+  }
+
+  /** The conversation stays where it is, until another one is shown. */
+  #leaveTo(current) {
+    this.#shown = current;
+    if (this.isLost) this.#find();
   }
 
   /** The link to a place on the page is none to a conversation. */

@@ -1,5 +1,7 @@
 // Holds a value against a JSON schema (draft 2020-12). Keywords that are not known here are named, not passed over.
 
+import { LANGUAGE, translate } from "./texts/texts.js";
+
 const ANNOTATIONS = new Set(["$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "format", "deprecated", "readOnly", "writeOnly", "strict"]);
 const TYPES = {
   null: (value) => value === null,
@@ -11,6 +13,7 @@ const TYPES = {
   object: isObject,
 };
 const MAX_DEPTH = 200;
+const alternatives = new Intl.ListFormat(LANGUAGE, { type: "disjunction" });
 
 /** Returns what is wrong, as "$.a[0]: must be a string", and the keywords that were not checked. */
 export function checkAgainst(schema, value) {
@@ -29,7 +32,7 @@ class Check {
 
   visit(schema, value, path, depth) {
     if (schema === true) return;
-    if (schema === false || depth > MAX_DEPTH) return void this.#fault(path, "nothing is allowed here");
+    if (schema === false || depth > MAX_DEPTH) return void this.#fault(path, translate("schema.nothingAllowed"));
     for (const [keyword, wanted] of Object.entries(schema)) {
       if (Object.hasOwn(KEYWORDS, keyword)) KEYWORDS[keyword].call(this, wanted, value, path, depth + 1, schema);
       else if (!ANNOTATIONS.has(keyword)) this.unchecked.add(keyword);
@@ -70,13 +73,13 @@ const KEYWORDS = {
   },
   type(wanted, value, path) {
     const names = [wanted].flat();
-    this.expect(names.some((name) => TYPES[name]?.(value)), path, `must be ${names.join(" or ")}`);
+    this.expect(names.some((name) => TYPES[name]?.(value)), path, translate("schema.type", { types: alternatives.format(names) }));
   },
   enum(values, value, path) {
-    this.expect(values.some((each) => isSame(each, value)), path, `must be one of ${JSON.stringify(values)}`);
+    this.expect(values.some((each) => isSame(each, value)), path, translate("schema.oneOf", { values: JSON.stringify(values) }));
   },
   const(wanted, value, path) {
-    this.expect(isSame(wanted, value), path, `must be ${JSON.stringify(wanted)}`);
+    this.expect(isSame(wanted, value), path, translate("schema.const", { value: JSON.stringify(wanted) }));
   },
   properties(schemas, value, path, depth) {
     if (!isObject(value)) return;
@@ -85,7 +88,7 @@ const KEYWORDS = {
     }
   },
   required(names, value, path) {
-    if (isObject(value)) names.forEach((name) => this.expect(Object.hasOwn(value, name), path, `needs ${name}`));
+    if (isObject(value)) names.forEach((name) => this.expect(Object.hasOwn(value, name), path, translate("schema.needs", { name })));
   },
   additionalProperties(schema, value, path, depth, around) {
     if (!isObject(value)) return;
@@ -114,44 +117,44 @@ const KEYWORDS = {
   },
   anyOf(schemas, value, path, depth) {
     const isRight = schemas.some((schema) => this.allows(schema, value, path, depth));
-    this.expect(isRight, path, "is none of the alternatives");
+    this.expect(isRight, path, translate("schema.noAlternative"));
   },
   oneOf(schemas, value, path, depth) {
     const count = schemas.filter((schema) => this.allows(schema, value, path, depth)).length;
-    this.expect(count === 1, path, `must be one of the alternatives, is ${count}`);
+    this.expect(count === 1, path, translate("schema.oneAlternative", { number: count }));
   },
   allOf(schemas, value, path, depth) {
     schemas.forEach((schema) => this.visit(schema, value, path, depth));
   },
   not(schema, value, path, depth) {
-    this.expect(!this.allows(schema, value, path, depth), path, "is what it must not be");
+    this.expect(!this.allows(schema, value, path, depth), path, translate("schema.not"));
   },
   pattern(pattern, value, path) {
-    if (typeof value === "string") this.expect(this.compiled(pattern)?.test(value) ?? true, path, `must match ${pattern}`);
+    if (typeof value === "string") this.expect(this.compiled(pattern)?.test(value) ?? true, path, translate("schema.pattern", { pattern }));
   },
-  ...bounds("minLength", "maxLength", (value) => (typeof value === "string" ? [...value].length : null), "characters"),
-  ...bounds("minItems", "maxItems", (value) => (Array.isArray(value) ? value.length : null), "items"),
-  ...bounds("minProperties", "maxProperties", (value) => (isObject(value) ? Object.keys(value).length : null), "keys"),
-  ...bounds("minimum", "maximum", (value) => (typeof value === "number" ? value : null), ""),
+  ...bounds("minLength", "maxLength", (value) => (typeof value === "string" ? [...value].length : null), "schema.characters"),
+  ...bounds("minItems", "maxItems", (value) => (Array.isArray(value) ? value.length : null), "schema.items"),
+  ...bounds("minProperties", "maxProperties", (value) => (isObject(value) ? Object.keys(value).length : null), "schema.keys"),
+  ...bounds("minimum", "maximum", (value) => (typeof value === "number" ? value : null), "schema.range"),
   exclusiveMinimum(limit, value, path) {
-    if (typeof value === "number") this.expect(value > limit, path, `must be > ${limit}`);
+    if (typeof value === "number") this.expect(value > limit, path, translate("schema.range", { limit: `> ${limit}` }));
   },
   exclusiveMaximum(limit, value, path) {
-    if (typeof value === "number") this.expect(value < limit, path, `must be < ${limit}`);
+    if (typeof value === "number") this.expect(value < limit, path, translate("schema.range", { limit: `< ${limit}` }));
   },
   multipleOf(step, value, path) {
-    if (typeof value === "number") this.expect(isWhole(value / step), path, `must be a multiple of ${step}`);
+    if (typeof value === "number") this.expect(isWhole(value / step), path, translate("schema.multipleOf", { step: String(step) }));
   },
   uniqueItems(isWanted, value, path) {
     if (!isWanted || !Array.isArray(value)) return;
     const isUnique = value.every((item, index) => !value.slice(0, index).some((each) => isSame(each, item)));
-    this.expect(isUnique, path, "has an item twice");
+    this.expect(isUnique, path, translate("schema.twice"));
   },
 };
 
 /** Returns the two keywords of a range; `sizeOf` returns null for values that have no such size. */
-function bounds(minimum, maximum, sizeOf, unit) {
-  const words = (sign, limit) => (unit ? `must have ${sign} ${limit} ${unit}` : `must be ${sign} ${limit}`);
+function bounds(minimum, maximum, sizeOf, key) {
+  const words = (sign, limit) => translate(key, { limit: `${sign} ${limit}` });
   return {
     [minimum](limit, value, path) {
       const size = sizeOf(value);

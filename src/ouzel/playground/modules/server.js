@@ -16,6 +16,10 @@ export class Server {
     this.maxFileBytes = index.max_file_bytes; // null: it stores no files
     this.searchesFiles = index.searches_files;
     this.maxLogprobs = index.max_logprobs;
+    this.takesMcpUrls = index.takes_mcp_urls; // a person may name MCP servers of one's own
+    this.hasAdminKey = index.has_admin_key;
+    this.modelsMemoryBytes = index.models_memory_bytes ?? null; // null: no limit
+    this.demoModels = index.demo_models; // names of the small models in the package of Ouzel
     this.models = models;
     this.hostedTools = hostedEntries.map((entry) => ({ name: nameOf(entry), entry }));
   }
@@ -33,6 +37,16 @@ export class Server {
     const { data, hosted_tools: hosted = [] } = await api.get("v1/models");
     if (data.length === 0) throw new Error(translate("server.noModel"));
     return new Server(index, data.map((model) => new Model(model)), hosted);
+  }
+
+  get chattingModels() {
+    return this.models.filter(({ whyNoChat }) => whyNoChat === "");
+  }
+
+  /** Asks once more which models there are. A list without one leaves those that were known. */
+  async loadModels(api) {
+    const { data } = await api.get("v1/models");
+    if (data.length > 0) this.models = data.map((model) => new Model(model));
   }
 
   /** Returns the model of this name; where there is none the first that chats, or the first. */
@@ -60,6 +74,11 @@ class Model {
     this.contextLength = object.context_length;
     this.capabilities = new Set(object.capabilities);
     this.inputs = new Set(object.architecture.input_modalities);
+    this.parent = object.parent; // the model of an adapter
+    this.state = object.state ?? null; // null: it stays in memory
+    this.failure = object.failure ?? null; // why its last load failed
+    this.diskBytes = object.disk_bytes ?? null;
+    this.memoryBytes = object.memory_bytes ?? null;
   }
 
   /** Says why nobody can chat with it, and what it is for; empty where one can. */
@@ -68,6 +87,16 @@ class Model {
     if (this.capabilities.has("embedding")) return translate("server.forEmbeddings", { model: this.name });
     if (this.capabilities.has("rerank")) return translate("server.forRanking", { model: this.name });
     return translate("server.noTemplate", { model: this.name });
+  }
+
+  /** Tells whether it goes on with texts. */
+  get completes() {
+    return this.capabilities.has("completion");
+  }
+
+  /** Tells whether it fills in what is missing in a text. */
+  get fillsIn() {
+    return this.capabilities.has("infill");
   }
 
   get seesImages() {

@@ -14,7 +14,7 @@ export class SharedConversation {
     if (held === undefined) return;
     if (newKey !== null) return this.routes.replace(key, newKey);
     if (record === null || record.deletedAt !== undefined) return this.#leave(key, held);
-    const hasGrown = record.updated > held.record.updated || record.saved.length !== held.record.saved.length;
+    const hasGrown = record.updated > held.record.updated || record.saved?.length !== held.record.saved?.length;
     if (hasGrown && held === chat.current && !this.#isWriting()) return this.#drawAgain(key);
     held.title = record.title;
     chat.view.onState();

@@ -137,6 +137,8 @@ class HostedKinds:
     message_kinds: Sequence[HostedKind] = ()
     # entries of `tools` that every client may send; clients can show them to people
     offers: Sequence[JsonObject] = ()
+    # clients may name MCP servers by their URLs
+    takes_mcp_urls: bool = False
 
     def with_kind(self, kind: HostedKind) -> "HostedKinds":
         """Returns these kinds and another one."""

@@ -98,12 +98,22 @@ export class Chat {
     return true;
   }
 
-  regenerate(node) {
+  /** `model` makes the other answer, in the place of the conversation's own. */
+  regenerate(node, model = null) {
     if (!this.#maySend()) return;
     const conversation = this.#conversation;
     if (isSettled(node.message)) conversation.activeLeaf = node.parent;
     else conversation.remove(node);
-    this.running.answer(conversation);
+    this.running.answer(conversation, { model });
+  }
+
+  get hasOtherModels() {
+    return this.settings.server.chattingModels.length > 1;
+  }
+
+  /** Lets a person choose the model of another answer. */
+  regenerateWith(node) {
+    this.view.chooseModel({ chosen: node.message.model, onChoose: (name) => this.regenerate(node, name) });
   }
 
   show(node) {
@@ -215,6 +225,7 @@ export class Chat {
 
   #show(conversation) {
     this.#opening = null;
+    this.settings.look(conversation);
     this.#conversation = conversation;
     this.#draw();
   }

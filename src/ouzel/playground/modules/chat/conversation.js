@@ -7,7 +7,7 @@ import { translate } from "../texts/texts.js";
  * `use` (kinds.js), and may be `isDeleted`; `toolCalls` have `id`, `name` and `arguments` (JSON
  * text); a tool's message has the `toolCallId` that it answers. `hosted` are items of tools that the server ran,
  * `citations` the sources that an answer names, and `approvals` decisions of a person about calls. What is known of how an answer came to be, its
- * `figures`, `tokens` (log probabilities) and `error`, is for those who look at it and no part of later requests.
+ * `model` (a name), `figures`, `tokens` (log probabilities) and `error`, is for those who look at it and no part of later requests.
  */
 export function message(role, properties = {}) {
   return {
@@ -22,6 +22,7 @@ export function message(role, properties = {}) {
     citations: [],
     approvals: [],
     finishReason: null,
+    model: null,
     figures: null,
     tokens: null,
     schema: null,
@@ -35,9 +36,10 @@ export class Conversation {
   #lastId; // of all that were ever given: one of a message that was taken off does not come again
 
   /** `nodes` are in the order in which they came; each has an id, its parent's id (null for a first one) and a message. */
-  constructor({ id = null, title = "", updated = Date.now(), nodes = [], activeLeaf = null } = {}) {
+  constructor({ id = null, title = "", updated = Date.now(), nodes = [], activeLeaf = null, settings = null } = {}) {
     this.id = id;
     this.title = title;
+    this.settings = settings; // values (settings/values.js); null: those of a new conversation
     this.updated = updated;
     this.nodes = nodes.map((node) => ({ ...node, message: message(node.message.role, node.message) })); // those of older pages lack properties
     this.#byId = new Map(this.nodes.map((node) => [node.id, node]));

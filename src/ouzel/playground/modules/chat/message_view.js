@@ -6,6 +6,7 @@ import { MarkdownView } from "../markdown/view.js";
 import { checkAgainst } from "../schema_check.js";
 import { translate } from "../texts/texts.js";
 import { attachmentList, Attachments } from "./attachments.js";
+import { branchesView } from "./branches.js";
 import { CitationsView } from "./citations_view.js";
 import { figuresText } from "./figures_text.js";
 import { footnotesOf, textWithSources } from "./footnotes.js";
@@ -36,7 +37,8 @@ export class MessageView {
     this.actions = actions;
     const { role } = node.message;
     const name = NAMES[role] ? translate(NAMES[role]) : role;
-    const heading = element("h2", { class: "role", text: name });
+    const { model } = node.message;
+    const heading = element("h2", { class: "role" }, name, model === null ? null : element("bdi", { class: "made-by", text: ` · ${model}` }));
     this.element = element("article", { class: `message ${role}`, "aria-label": name, tabindex: -1 }, heading, this.#reasoning, this.#content, this.#notes, this.#footer);
     this.#drawContent();
   }
@@ -62,7 +64,7 @@ export class MessageView {
     this.#drawHosted(place.isLast && message.error === null && message.finishReason !== "stopped");
     this.#cite();
     fill(this.#notes, this.#citations?.list(), schemaNote(message), this.#errorNote(), finishNote(message));
-    fill(this.#footer, this.#branches(), ...this.#buttons(), figuresNote(message));
+    fill(this.#footer, branchesView(this.node, place.siblings, (there) => this.actions.show(there)), ...this.#buttons(), figuresNote(message));
   }
 
   /** Gives the focus to the button of this label, or to the message where it has none. */
@@ -134,18 +136,6 @@ export class MessageView {
     this.#hosted.draw(hosted, isOpen);
   }
 
-  #branches() {
-    const { siblings } = this.#place;
-    if (siblings.length < 2) return null;
-    const index = siblings.indexOf(this.node);
-    const turn = (label, icon, step) => {
-      const there = siblings[index + step];
-      return button(label, () => this.actions.show(there), { icon, class: "points", disabled: there === undefined });
-    };
-    const count = element("span", { text: `${index + 1} / ${siblings.length}` });
-    return element("span", { class: "branches" }, turn(translate("message.branchBefore"), "‹", -1), count, turn(translate("message.nextBranch"), "›", 1));
-  }
-
   #buttons() {
     const { role, content, tokens, finishReason, toolCalls, hosted } = this.node.message;
     const { isLast } = this.#place;
@@ -158,6 +148,7 @@ export class MessageView {
       copy,
       edit,
       button(translate("message.regenerate"), () => this.actions.regenerate(this.node)),
+      this.actions.hasOtherModels ? button(translate("message.regenerateWith"), () => this.actions.regenerateWith(this.node), { icon: "▾", "aria-haspopup": "dialog" }) : null,
       isCut ? button(translate("message.continue"), () => this.actions.continueAnswer(this.node)) : null,
       tokens ? this.#tokensButton(tokens) : null,
       button(translate("message.request"), () => this.actions.showRequest(this.node)),

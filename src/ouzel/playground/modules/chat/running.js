@@ -34,11 +34,16 @@ export class RunningAnswers {
     this.#runs.get(conversation)?.abort();
   }
 
-  /** Asks for an answer behind the last message. It goes on with the message `continued`, where there is one. */
-  async answer(conversation, { continued = null, round = 0 } = {}) {
-    const body = bodyFor(this.settings, conversation.path(), continued);
+  /**
+   * Asks for an answer behind the last message. It goes on with the message `continued`, where there is one. `model` makes
+   * the answer in the place of the conversation's own.
+   */
+  async answer(conversation, { continued = null, round = 0, model = null } = {}) {
+    const own = this.settings.of(conversation);
+    const settings = model === null ? own : own.withModel(model);
+    const body = bodyFor(settings, conversation.path(), continued);
     const begun = continued === null ? {} : { content: continued.content, reasoning: continued.reasoning };
-    const node = conversation.add(conversation.activeLeaf, message("assistant", { schema: this.settings.schema, ...begun }));
+    const node = conversation.add(conversation.activeLeaf, message("assistant", { model: settings.model.name, schema: settings.schema, ...begun }));
     const controller = new AbortController();
     conversation.running = node;
     this.#runs.set(conversation, controller);
@@ -56,17 +61,17 @@ export class RunningAnswers {
     this.view.onEnd(conversation);
     tellEnd(node.message);
     await this.save(conversation);
-    this.#runTools(conversation, node, round);
+    this.#runTools(conversation, node, { settings, round, model });
   }
 
   /** Calls of built-in tools alone are answered at once, where that is set. */
-  #runTools(conversation, { id, message: said }, round) {
+  #runTools(conversation, { id, message: said }, { settings, round, model }) {
     const node = conversation.node(id);
     const isOurs = said.toolCalls.length > 0 && !said.hosted.some(({ type }) => type === "mcp_approval_request") && said.toolCalls.every((call) => BUILTIN_NAMES.includes(call.name));
-    const isDue = isOurs && said.finishReason === "tool_calls" && this.settings.values.runsBuiltinTools;
-    if (!isDue || this.settings.faults.length > 0 || round >= MAX_TOOL_ROUNDS || this.has(conversation) || conversation.activeLeaf !== id) return;
+    const isDue = isOurs && said.finishReason === "tool_calls" && settings.values.runsBuiltinTools;
+    if (!isDue || settings.faults.length > 0 || round >= MAX_TOOL_ROUNDS || this.has(conversation) || conversation.activeLeaf !== id) return;
     addResults(conversation, node, said.toolCalls.map(runBuiltin));
-    this.answer(conversation, { round: round + 1 });
+    this.answer(conversation, { round: round + 1, model });
   }
 }
 

@@ -73,7 +73,7 @@ class Walk {
 
   #place(span) {
     const [around, at] = [this.list.parentElement.getBoundingClientRect(), span.getBoundingClientRect()];
-    const lowest = this.list.closest("#thread").getBoundingClientRect().bottom;
+    const lowest = this.list.closest("#thread, #completion").getBoundingClientRect().bottom;
     const hasRoom = at.bottom + this.card.offsetHeight < lowest;
     const top = hasRoom ? at.bottom + GAP_PX : at.top - this.card.offsetHeight - GAP_PX;
     const left = Math.max(0, Math.min(at.left - around.left, around.width - this.card.offsetWidth));

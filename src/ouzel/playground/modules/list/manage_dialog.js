@@ -9,7 +9,7 @@ import { translate } from "../texts/texts.js";
 
 const TELL_MS = 500; // between two lines about how far it is, which screen readers read
 
-export function manageConversations({ library, chat, notice }) {
+export function manageConversations({ library, chat }) {
   const controller = new AbortController();
   const state = element("div", { class: "manage-state", role: "status" });
   const tell = (...lines) => state.replaceChildren(...lines.map((text) => element("p", { text })));

@@ -1,7 +1,6 @@
 // The model makes a title after the first answer, while nobody waits for it. The request continues the conversation, so
 // that the server has computed nearly all of it already.
 
-import { translate } from "../texts/texts.js";
 import { chatBody } from "../chat/request.js";
 
 const MAX_TOKENS = 24;
@@ -32,9 +31,8 @@ export class Titles {
   }
 
   #isDue(conversation) {
-    const { values } = this.settings;
     const said = conversation.path().map(({ message }) => message);
-    if (!values.makesTitles || conversation.nodes.length !== 2 || said.length !== 2) return false;
+    if (!this.settings.standard.own.makesTitles || conversation.nodes.length !== 2 || said.length !== 2) return false;
     const [question, { error, finishReason, content, figures }] = said;
     const isPlain = question.images.length + question.files.length === 0;
     return isPlain && error === null && finishReason === "stop" && content !== "" && figures?.tokensPerSecond >= MIN_TOKENS_PER_S;
@@ -63,10 +61,10 @@ export class Titles {
   }
 
   #body(conversation) {
-    const { model, values } = this.settings;
+    const { model, values, tools } = this.settings.of(conversation);
     const messages = [...conversation.path().map(({ message }) => message), { role: "user", content: ASK, images: [], files: [] }];
     const settings = { parameters: {}, schema: null, topLogprobs: null };
-    const { stream, stream_options, ...body } = chatBody({ model: model.name, system: values.system, messages, settings, tools: this.settings.tools });
+    const { stream, stream_options, ...body } = chatBody({ model: model.name, system: values.system, messages, settings, tools });
     return { ...body, max_tokens: MAX_TOKENS, temperature: 0, enable_thinking: false, ...(body.tools ? { tool_choice: "none" } : {}) };
   }
 }

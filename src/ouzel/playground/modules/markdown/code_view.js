@@ -3,12 +3,14 @@
 import { button, copyFrom, element } from "../dom.js";
 import { translate } from "../texts/texts.js";
 import { Highlighter } from "./highlight/highlighter.js";
+import { shownForms } from "./shown_forms.js";
 
 export class CodeView {
   #code = element("code");
   #highlighter;
   #lines = [];
   #numSettled = 0;
+  #forms; // buttons that show what the code makes
   #state = null; // of the highlighter, in front of the first line that is not settled
 
   constructor({ language }) {
@@ -17,7 +19,8 @@ export class CodeView {
     const copy = button(translate("markdown.copy"), () => copyFrom(copy, this.#lines.join("\n")));
     const wrap = button(translate("markdown.wrap"), () => wrap.setAttribute("aria-pressed", String(this.element.classList.toggle("wrapped"))));
     wrap.setAttribute("aria-pressed", "false");
-    const head = element("div", { class: "code-head" }, element("span", { class: "code-language", text: label }), wrap, copy);
+    this.#forms = shownForms(language, { code: () => this.#lines.join("\n"), place: (node) => this.element.append(node) });
+    const head = element("div", { class: "code-head" }, element("span", { class: "code-language", text: label }), ...this.#forms, wrap, copy);
     const box = element("pre", { tabindex: "0", role: "group", "aria-label": language === "" ? label : translate("markdown.codeIn", { language }) }, this.#code);
     this.element = element("div", { class: "code-block" }, head, box);
     this.update = this.update.bind(this);
@@ -26,6 +29,7 @@ export class CodeView {
   /** Lines never change; the last one of a block that is open may be one that is still being written. */
   update({ lines, isTentative }) {
     this.#lines = lines;
+    for (const form of this.#forms) form.hidden = isTentative;
     while (this.#code.childElementCount > this.#numSettled) this.#code.lastChild.remove();
     const numWhole = isTentative ? lines.length - 1 : lines.length;
     for (; this.#numSettled < numWhole; this.#numSettled += 1) this.#state = this.#add(lines[this.#numSettled]);

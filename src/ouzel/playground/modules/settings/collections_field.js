@@ -4,16 +4,15 @@ import { confirmed } from "../dialogs/dialog.js";
 import { button, element, field, fill } from "../dom.js";
 import { shortName } from "../files/names.js";
 import { Collections } from "../storage/collections.js";
-
-const NONE = "Nothing is searched";
+import { translate, translateParts } from "../texts/texts.js";
 
 export class CollectionsField {
   #collections;
   #listed = [];
   #isMaking = false;
   #select = element("select", { id: "set-collection" });
-  #make = button("Make one from the attached files", () => this.#create());
-  #remove = button("Delete it", () => this.#delete(), { class: "danger" });
+  #make = button(translate("collections.make"), () => this.#create());
+  #remove = button(translate("collections.delete"), () => this.#delete(), { class: "danger" });
   #state = element("div", { class: "collection-state", role: "status" });
 
   /** `attachedFiles` returns the files of the chat that can be searched, and `onChange` is called when another one is chosen. */
@@ -26,8 +25,8 @@ export class CollectionsField {
   /** Returns the elements, and asks the server for its collections. */
   draw() {
     this.#load().catch((error) => this.#tell(error.message, true));
-    const hint = "A collection of files (a vector store). The model searches it, and cites the files.";
-    return element("div", { class: "collections" }, field("Search my files", this.#select, hint), element("div", { class: "row" }, this.#make, this.#remove), this.#state);
+    const hint = translate("collections.hint");
+    return element("div", { class: "collections" }, field(translate("collections.label"), this.#select, hint), element("div", { class: "row" }, this.#make, this.#remove), this.#state);
   }
 
   async #load() {
@@ -39,7 +38,7 @@ export class CollectionsField {
 
   #fillSelect() {
     const options = this.#listed.map((each) => element("option", { value: each.id, text: labelOf(each) }));
-    fill(this.#select, element("option", { value: "", text: NONE }), ...options);
+    fill(this.#select, element("option", { value: "", text: translate("collections.none") }), ...options);
     this.#select.value = this.settings.values.collection;
     this.#remove.hidden = this.#select.value === "";
     this.#make.disabled = this.#isMaking;
@@ -54,7 +53,7 @@ export class CollectionsField {
 
   async #create() {
     const files = new Map(this.attachedFiles().filter(({ isDeleted }) => !isDeleted).map((file) => [file.id, file]));
-    if (files.size === 0) return this.#tell("Attach texts, PDFs or Word files to the message first, with + or by dropping them on the page.");
+    if (files.size === 0) return this.#tell(translate("collections.attachFirst"));
     this.#isMaking = true;
     this.#make.disabled = true;
     try {
@@ -69,7 +68,7 @@ export class CollectionsField {
 
   async #index(files) {
     const [first] = files.values();
-    const name = files.size === 1 ? first.name : `${first.name} and ${files.size - 1} more`;
+    const name = files.size === 1 ? first.name : translate("collections.name", { name: first.name, number: files.size - 1 });
     let made = await this.#collections.create(name, [...files.keys()]);
     this.#listed = [made, ...this.#listed];
     this.#choose(made.id);
@@ -78,27 +77,27 @@ export class CollectionsField {
     this.#listed = this.#listed.map((each) => (each.id === made.id ? made : each));
     const { completed, total, failed } = made.file_counts;
     const faults = failed > 0 ? await this.#collections.faults(made) : new Map();
-    const lines = [...faults].map(([id, message]) => element("li", {}, element("bdi", { text: shortName(files.get(id)?.name ?? id) }), `: ${message}`));
-    const text = `${completed} of ${numText(total)} can be searched.`;
+    const lines = [...faults].map(([id, message]) => element("li", {}, ...translateParts("collections.fault", { file: element("bdi", { text: shortName(files.get(id)?.name ?? id) }), message })));
+    const text = translate("collections.searchable", { completed, files: numText(total) });
     fill(this.#state, element("p", { text }), lines.length > 0 ? element("ul", { class: "fault" }, ...lines) : null);
   }
 
   #showProgress({ file_counts: { completed, failed, total } }) {
-    const text = `Indexes ${numText(total)}: ${completed + failed} done`;
+    const text = translate("collections.indexing", { files: numText(total), done: completed + failed });
     if (this.#state.textContent === text) return; // the same would be told again
-    const bar = element("progress", { max: Math.max(total, 1), value: completed + failed, "aria-label": "Files that are indexed" });
+    const bar = element("progress", { max: Math.max(total, 1), value: completed + failed, "aria-label": translate("collections.indexed") });
     fill(this.#state, element("p", { text }), bar);
   }
 
   async #delete() {
     const chosen = this.#listed.find(({ id }) => id === this.#select.value);
-    if (!(await confirmed("Delete the collection", `“${shortName(chosen.name || chosen.id)}” will be gone for good. Its files stay.`, "Delete it"))) return;
+    if (!(await confirmed(translate("collections.deleteTitle"), translate("collections.deleteQuestion", { name: shortName(chosen.name || chosen.id) }), translate("collections.delete")))) return;
     try {
       await this.#collections.remove(chosen);
       this.#listed = this.#listed.filter((each) => each !== chosen);
       this.#choose("");
       this.#select.focus();
-      this.#tell("The collection is deleted.");
+      this.#tell(translate("collections.deleted"));
     } catch (error) {
       this.#tell(error.message, true);
     }
@@ -110,9 +109,9 @@ export class CollectionsField {
 }
 
 function labelOf({ id, name, file_counts: { total } }) {
-  return `${shortName(name || id)} (${numText(total)})`;
+  return translate("collections.entry", { name: shortName(name || id), files: numText(total) });
 }
 
 function numText(count) {
-  return count === 1 ? "1 file" : `${count} files`;
+  return translate("collections.numFiles", { count });
 }

@@ -1,40 +1,65 @@
 // The panel of settings: each number with the model's own default as its placeholder, and its range from the API.
 
 import { button, element, field, fill } from "../dom.js";
+import { offlineParts } from "../offline/section.js";
+import { PYTHON } from "../server.js";
 import { translate } from "../texts/texts.js";
 import { BUILTIN_NAMES } from "../tools/builtin.js";
 import { CollectionsField } from "./collections_field.js";
-import { NUMBERS } from "./settings.js";
+import { McpField } from "./mcp_field.js";
+import { PresetsField } from "./presets_field.js";
+import { NUMBERS } from "./values.js";
 
 const MAX_SLIDER = 10; // a wider range is no slider
 const SCHEMA_EXAMPLE = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}';
 const TOOLS_EXAMPLE = '[{"name": "get_weather", "description": "…", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]';
 
 export class SettingsPanel {
+  #drawn = null; // the conversation whose settings are shown
+
   /** `onChange` is called when something has been set; `attachedFiles` returns the files of this chat that can be searched. */
   constructor(container, settings, api, { onChange, attachedFiles }) {
-    Object.assign(this, { container, settings, api, onChange });
+    Object.assign(this, { container, shown: settings, settings, api, onChange });
     this.collections = new CollectionsField({ api, settings, attachedFiles, onChange });
   }
 
-  /** Draws the panel for the chosen model, whose defaults are asked for. */
+  /** Tells whether the panel shows the settings of the conversation that is shown. */
+  get isCurrent() {
+    return this.#drawn === this.shown.conversation;
+  }
+
+  /** Draws the panel for the conversation that is shown and its model, whose defaults are asked for. */
   async draw() {
-    const { settings } = this;
-    const { model } = settings;
+    const settings = this.shown.of(this.shown.conversation); // what is typed belongs to it, whatever is shown by then
+    const { model, conversation } = settings;
+    this.#drawn = conversation;
     const [defaults] = await Promise.all([model.defaults(this.api).catch(() => ({})), settings.server.loadFields(this.api)]);
-    if (settings.model !== model) return; // another one has been chosen meanwhile
+    if (settings.model !== model || this.#drawn !== conversation) return; // another one has been chosen meanwhile
+    this.settings = settings;
+    const focused = this.container.contains(document.activeElement) ? document.activeElement.id : "";
+    this.presets = new PresetsField(settings, { onTake: (name) => this.#takePreset(name) });
     fill(
       this.container,
-      this.#text("system", "System prompt", "The system message: text before all other messages.", 4),
-      section("Sampling", true, ...NUMBERS.map((name) => this.#number(name, defaults[name])), this.#stop()),
-      section("Reasoning", settings.values.reasoning !== "", this.#reasoning()),
-      section("Structured output", settings.values.hasSchema, ...this.#schema()),
-      section("Tools", settings.values.builtinTools.length > 0 || settings.values.tools !== "", ...this.#tools()),
+      element("p", { class: "muted", text: translate("settings.ofConversation") }),
+      section(translate("presets.presets"), settings.standard.presets.names.length > 0, ...this.presets.draw()),
+      this.#text("system", translate("settings.system"), translate("settings.systemHint"), 4),
+      section(translate("settings.sampling"), true, ...NUMBERS.map((name) => this.#number(name, defaults[name])), this.#stop()),
+      section(translate("settings.reasoning"), settings.values.reasoning !== "", this.#reasoning()),
+      section(translate("settings.structured"), settings.values.hasSchema, ...this.#schema()),
+      section(translate("settings.tools"), settings.values.builtinTools.length > 0 || settings.values.tools !== "", ...this.#tools()),
       ...this.#hosted(),
-      section("Tokens", settings.values.showsTokens, ...this.#tokens()),
-      section("Conversations", false, this.#keeping(), this.#check("makesTitles", translate("settings.makesTitles"))),
-      button("Set everything back", () => this.#reset(), { class: "quiet" }),
+      section(translate("settings.tokens"), settings.values.showsTokens, ...this.#tokens()),
+      section(translate("settings.conversations"), false, this.#keeping(), this.#ownCheck("makesTitles", translate("settings.makesTitles"))),
+      ...this.#offlineCopy(),
+      button(translate("settings.reset"), () => this.#reset(), { class: "quiet" }),
     );
+    if (focused !== "") document.getElementById(focused)?.focus();
+  }
+
+  async #takePreset(name) {
+    this.#changed();
+    await this.draw();
+    this.presets.choose(name);
   }
 
   #changed() {
@@ -77,13 +102,13 @@ export class SettingsPanel {
     return element("div", {}, field(name.replaceAll("_", " "), controls, rangeText(described)), fault);
   }
 
-  #text(name, label, hint, rows, { fault = null, ...properties } = {}) {
+  #text(name, label, hint, rows, { fault = null, faultNow = null, ...properties } = {}) {
     const area = element("textarea", { id: `set-${name}`, rows, spellcheck: "false", ...properties });
     area.value = this.settings.values[name];
     area.addEventListener("input", () => {
       this.settings.set(name, area.value);
       this.#changed();
-      if (fault) fault.textContent = this.settings.faults.find((line) => line.startsWith(fault.dataset.of)) ?? "";
+      if (fault) fault.textContent = faultNow();
     });
     return field(label, area, hint);
   }
@@ -94,6 +119,14 @@ export class SettingsPanel {
       this.settings.set(name, box.checked);
       this.#changed();
     });
+    return element("label", { class: "check" }, box, label);
+  }
+
+  /** Returns a box for what concerns all conversations of this browser. */
+  #ownCheck(name, label) {
+    const { standard } = this.settings;
+    const box = element("input", { type: "checkbox", id: `set-${name}`, checked: standard.own[name] });
+    box.addEventListener("change", () => standard.setOwn(name, box.checked));
     return element("label", { class: "check" }, box, label);
   }
 
@@ -109,44 +142,45 @@ export class SettingsPanel {
   }
 
   #stop() {
-    return this.#text("stop", "stop", "Texts that end the answer, one a line.", 2);
+    return this.#text("stop", "stop", translate("settings.stopHint"), 2);
   }
 
   #reasoning() {
-    const choices = [["", "As the model does"], ["on", "On"], ["off", "Off"]];
-    const hint = this.settings.model.capabilities.has("reasoning") ? "" : "This model's chat template knows no reasoning.";
-    return this.#select("reasoning", "Reasoning before the answer", choices, hint);
+    const choices = [["", translate("settings.asModel")], ["on", translate("settings.on")], ["off", translate("settings.off")]];
+    const hint = this.settings.model.capabilities.has("reasoning") ? "" : translate("settings.noReasoning");
+    return this.#select("reasoning", translate("settings.reasoningLabel"), choices, hint);
   }
 
   #schema() {
     const fault = element("small", { class: "fault", role: "alert", data: { of: "Schema" } });
-    const hint = "A JSON schema. The answer is held to it while it is written, and checked here once more.";
-    const area = this.#text("schema", "Schema", hint, 6, { fault, placeholder: SCHEMA_EXAMPLE });
-    return [this.#check("hasSchema", "Answer in JSON by a schema"), area, fault];
+    const hint = translate("settings.schemaHint");
+    const area = this.#text("schema", translate("settings.schema"), hint, 6, { fault, faultNow: () => this.settings.schemaFault, placeholder: SCHEMA_EXAMPLE });
+    return [this.#check("hasSchema", translate("settings.hasSchema")), area, fault];
   }
 
   /** Returns a section with the tools that the server runs; none without such tools. */
   #hosted() {
     const { server, values } = this.settings;
-    const boxes = server.hostedTools.map(({ name, entry }) => this.#choice("hostedTools", `hosted-${name}`, name, `Offer ${labelOf(entry)}`));
-    const hasMcp = server.hostedTools.some(({ entry }) => entry.type === "mcp");
-    const approval = hasMcp ? this.#check("asksForApproval", "Ask before each call of an MCP server") : null;
+    const boxes = server.hostedTools.map(({ name, entry }) => this.#choice("hostedTools", `hosted-${name}`, name, labelOf(entry)));
+    const hasMcp = server.hostedTools.some(({ entry }) => entry.type === "mcp") || server.takesMcpUrls;
+    const approval = hasMcp ? this.#check("asksForApproval", translate("settings.approval")) : null;
     const search = server.searchesFiles ? this.collections.draw() : null;
-    const parts = [...boxes, approval, search].filter((part) => part !== null);
+    const own = server.takesMcpUrls ? new McpField(this.settings, { onChange: () => this.#changed() }).draw() : null;
+    const parts = [...boxes, own, approval, search].filter((part) => part !== null);
     if (parts.length === 0) return [];
-    return [section("Tools of the server", values.hostedTools.length > 0 || values.collection !== "", ...parts)];
+    return [section(translate("settings.hostedTools"), values.hostedTools.length + values.mcpServers.length > 0 || values.collection !== "", ...parts)];
   }
 
   #tools() {
     const fault = element("small", { class: "fault", role: "alert", data: { of: "Tools" } });
-    const hint = "A list of functions in JSON; you type what they return.";
+    const hint = translate("settings.toolsHint");
     const offered = BUILTIN_NAMES.map((name) => this.#builtin(name));
-    const own = this.#text("tools", "Tools of your own", hint, 6, { fault, placeholder: TOOLS_EXAMPLE });
-    return [...offered, this.#check("runsBuiltinTools", "Run these by themselves"), own, fault];
+    const own = this.#text("tools", translate("settings.ownTools"), hint, 6, { fault, faultNow: () => this.settings.toolsFault, placeholder: TOOLS_EXAMPLE });
+    return [...offered, this.#check("runsBuiltinTools", translate("settings.runBuiltin")), own, fault];
   }
 
   #builtin(name) {
-    return this.#choice("builtinTools", `tool-${name}`, name, `Offer the ${name}`);
+    return this.#choice("builtinTools", `tool-${name}`, name, translate("settings.offerBuiltin", { name }));
   }
 
   /** Returns a box that adds a name to a list of the settings. */
@@ -169,14 +203,19 @@ export class SettingsPanel {
       this.settings.set("numAlternatives", Number(input.value));
       this.#changed();
     });
-    return [this.#check("showsTokens", "Ask for the probability of each token"), field("Alternatives", input)];
+    return [this.#check("showsTokens", translate("settings.askTokens")), field(translate("settings.alternatives"), input)];
+  }
+
+  #offlineCopy() {
+    const parts = offlineParts();
+    return parts.length === 0 ? [] : [section(translate("offline.copy"), false, ...parts)];
   }
 
   #keeping() {
     if (!this.settings.server.keepsConversations) {
-      return element("p", { text: "This server keeps no conversations: they stay in this browser." });
+      return element("p", { text: translate("settings.keepsNothing") });
     }
-    return this.#check("isOnServer", "Keep new conversations on the server");
+    return this.#ownCheck("isOnServer", translate("settings.keepOnServer"));
   }
 }
 
@@ -185,12 +224,14 @@ function section(title, isOpen, ...children) {
 }
 
 function labelOf({ type, server_label: label }) {
-  if (type === "mcp") return `the MCP server ${label}`;
-  return { web_search: "web search", code_interpreter: "Python in a sandbox" }[type] ?? type;
+  if (type === "mcp") return translate("settings.offerMcp", { name: label });
+  if (type === "web_search") return translate("settings.offerWebSearch");
+  if (type === PYTHON) return translate("settings.offerPython");
+  return translate("settings.offerOther", { name: type });
 }
 
 function placeholderOf(standard) {
-  return standard === undefined || standard === null ? "not set" : String(standard);
+  return standard === undefined || standard === null ? translate("settings.notSet") : String(standard);
 }
 
 function isSlidable({ isInteger, minimum, maximum }) {
@@ -198,7 +239,7 @@ function isSlidable({ isInteger, minimum, maximum }) {
 }
 
 function sliderOf(name, { minimum, maximum }, value, standard) {
-  const properties = { type: "range", min: Math.floor(minimum), max: maximum, step: 0.01, "aria-label": `${name}, as a slider` };
+  const properties = { type: "range", min: Math.floor(minimum), max: maximum, step: 0.01, "aria-label": translate("settings.slider", { name }) };
   const slider = element("input", properties);
   slider.value = value || (standard ?? minimum);
   return slider;
@@ -211,5 +252,5 @@ function rangeText({ minimum, maximum, excludesMinimum, excludesMaximum, descrip
     maximum === null || maximum > 1e9 ? "" : `${excludesMaximum ? "<" : "≤"} ${maximum}`,
   ];
   const range = ends.filter(Boolean).join(", ");
-  return range ? `${said} (${range})` : said;
+  return range ? translate("settings.range", { description: said, range }) : said;
 }

@@ -1,52 +1,65 @@
-// What a person has set for the chats of this browser. It stays in the browser; what is empty is left to the model.
+// What is set for the conversation that is shown. Each conversation owns its values.
 
-import { KeptText } from "../storage/kept_text.js";
+import { translate } from "../texts/texts.js";
 import { BUILTIN_NAMES, builtinDefinitions } from "../tools/builtin.js";
-
-const kept = new KeptText("localStorage", "ouzel.settings");
-/** The numbers among a request's fields that can be set, by their names there. */
-export const NUMBERS = ["temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "max_tokens", "thinking_token_budget", "seed"];
-const UNSET = {
-  model: "",
-  system: "",
-  numbers: {},
-  stop: "",
-  reasoning: "",
-  hasSchema: false,
-  schema: "",
-  showsTokens: false,
-  numAlternatives: 5,
-  builtinTools: [],
-  runsBuiltinTools: true,
-  hostedTools: [], // names of tools that the server runs
-  asksForApproval: true,
-  collection: "", // the id of the vector store that is searched
-  tools: "",
-  isOnServer: true,
-  makesTitles: true, // by the model, in the background
-};
+import { mcpKey } from "./mcp_keys.js";
+import { Standard } from "./standard.js";
+import { NUMBERS, UNSET, frozen } from "./values.js";
 
 export class Settings {
-  constructor(server) {
-    this.server = server;
-    this.values = { ...structuredClone(UNSET), ...stored() };
+  #conversation;
+
+  /** `standard` is what this browser keeps of settings. */
+  constructor(server, standard = new Standard(), conversation = { settings: null }) {
+    Object.assign(this, { server, standard });
+    this.look(conversation);
+  }
+
+  /** Makes these the settings of a conversation; a new one gets the values that the browser has for it. */
+  look(conversation) {
+    conversation.settings ??= frozen(this.standard.values);
+    this.#conversation = conversation;
+  }
+
+  /** Returns the settings of a conversation that may be another one than is shown. */
+  of(conversation) {
+    return Object.assign(new Settings(this.server, this.standard, conversation), { onKeep: this.onKeep });
+  }
+
+  /** Returns the same settings with another model. */
+  withModel(model) {
+    return new Settings(this.server, this.standard, { settings: frozen({ ...this.values, model }) });
+  }
+
+  /** Is called with a conversation whose values have changed. */
+  onKeep = () => {};
+
+  get conversation() {
+    return this.#conversation;
+  }
+
+  get values() {
+    return this.#conversation.settings;
   }
 
   set(name, value) {
-    this.values[name] = value;
-    this.#keep();
+    this.take({ ...this.values, [name]: value });
   }
 
   setNumber(name, text) {
-    if (text === "") delete this.values.numbers[name];
-    else this.values.numbers[name] = text;
-    this.#keep();
+    const { [name]: before, ...numbers } = this.values.numbers;
+    this.set("numbers", text === "" ? numbers : { ...numbers, [name]: text });
+  }
+
+  /** Sets all values. */
+  take(values) {
+    this.#conversation.settings = frozen(values);
+    this.standard.note(this.values);
+    this.onKeep(this.#conversation);
   }
 
   reset() {
-    const { model, isOnServer, makesTitles } = this.values;
-    this.values = { ...structuredClone(UNSET), model, isOnServer, makesTitles };
-    this.#keep();
+    this.take({ ...UNSET, model: this.values.model });
   }
 
   get model() {
@@ -54,13 +67,21 @@ export class Settings {
   }
 
   get keepsOnServer() {
-    return this.server.keepsConversations && this.values.isOnServer;
+    return this.server.keepsConversations && this.standard.own.isOnServer;
   }
 
   /** Returns what is wrong with the settings, a line for each; nothing is sent then. */
   get faults() {
     const numbers = NUMBERS.map((name) => this.faultOf(name, this.values.numbers[name] ?? ""));
-    return [...numbers, faultOf(() => this.schema, "Schema"), faultOf(() => this.tools, "Tools")].filter(Boolean);
+    return [...numbers, this.schemaFault, this.toolsFault].filter(Boolean);
+  }
+
+  get schemaFault() {
+    return faultOf(() => this.schema, translate("settings.schema"));
+  }
+
+  get toolsFault() {
+    return faultOf(() => this.tools, translate("settings.tools"));
   }
 
   /** Returns what is wrong with a number, which is empty where it is not set; else nothing. */
@@ -69,16 +90,16 @@ export class Settings {
     const field = this.server.field(name);
     const number = Number(text);
     if (!Number.isFinite(number) || (field?.isInteger && !Number.isInteger(number))) {
-      return `${name} must be ${field?.isInteger ? "a whole number" : "a number"}, given ${text}`;
+      return translate(field?.isInteger ? "settings.mustBeWhole" : "settings.mustBeNumber", { name, value: text });
     }
-    if (field?.isInteger && !Number.isSafeInteger(number)) return `${name} must have fewer digits: a browser cannot hold ${text}`;
+    if (field?.isInteger && !Number.isSafeInteger(number)) return translate("settings.tooManyDigits", { name, value: text });
     if (field === null) return ""; // it was held against its range when it was set
     const { minimum, maximum, excludesMinimum, excludesMaximum } = field;
     if (minimum !== null && (excludesMinimum ? number <= minimum : number < minimum)) {
-      return `${name} must be ${excludesMinimum ? ">" : ">="} ${minimum}, given ${text}`;
+      return translate("settings.outOfRange", { name, limit: `${excludesMinimum ? ">" : ">="} ${minimum}`, value: text });
     }
     if (maximum !== null && (excludesMaximum ? number >= maximum : number > maximum)) {
-      return `${name} must be ${excludesMaximum ? "<" : "<="} ${maximum}, given ${text}`;
+      return translate("settings.outOfRange", { name, limit: `${excludesMaximum ? "<" : "<="} ${maximum}`, value: text });
     }
     return "";
   }
@@ -97,7 +118,7 @@ export class Settings {
   get schema() {
     if (!this.values.hasSchema) return null;
     const schema = JSON.parse(this.values.schema);
-    if (typeof schema !== "object" || schema === null || Array.isArray(schema)) throw new Error("must be a JSON object");
+    if (typeof schema !== "object" || schema === null || Array.isArray(schema)) throw new Error(translate("settings.mustBeObject"));
     return schema;
   }
 
@@ -119,15 +140,19 @@ export class Settings {
     const approval = this.values.asksForApproval ? "always" : "never";
     const chosen = this.server.hostedTools.filter(({ name }) => this.values.hostedTools.includes(name));
     const entries = chosen.map(({ entry }) => (entry.type === "mcp" ? { ...entry, require_approval: approval } : entry));
-    return [...entries, ...search];
+    return [...entries, ...this.#ownMcpEntries(approval), ...search];
+  }
+
+  #ownMcpEntries(approval) {
+    if (!this.server.takesMcpUrls) return [];
+    return this.values.mcpServers.filter(({ isUsed }) => isUsed).map(({ label, url }) => {
+      const key = mcpKey(url);
+      return { type: "mcp", server_label: label, server_url: url, ...(key ? { authorization: key } : {}), require_approval: approval };
+    });
   }
 
   get topLogprobs() {
     return this.values.showsTokens ? this.values.numAlternatives : null;
-  }
-
-  #keep() {
-    kept.value = JSON.stringify(this.values);
   }
 }
 
@@ -136,25 +161,17 @@ function toDefinition(tool) {
   const definition = tool?.type === "function" ? tool : { type: "function", function: tool };
   const name = definition.function?.name;
   if (typeof name !== "string" || !/^[\w-]{1,64}$/.test(name)) {
-    throw new Error("each must have a name of at most 64 letters, digits, - and _");
+    throw new Error(translate("settings.toolName"));
   }
-  if (BUILTIN_NAMES.includes(name)) throw new Error(`${name} is the name of a built-in tool`);
+  if (BUILTIN_NAMES.includes(name)) throw new Error(translate("settings.toolBuiltin", { name }));
   return definition;
 }
 
-function faultOf(read, what) {
+function faultOf(read, name) {
   try {
     read();
     return "";
   } catch (error) {
-    return `${what}: ${error.message}`;
-  }
-}
-
-function stored() {
-  try {
-    return JSON.parse(kept.value || "{}");
-  } catch {
-    return {};
+    return translate("settings.faultIn", { name, fault: error.message });
   }
 }

@@ -3,16 +3,17 @@
 import { textWithSources } from "../chat/footnotes.js";
 import { decisionText, hostedParts } from "../chat/hosted_texts.js";
 import { wireMessage } from "../chat/request.js";
+import { setValues } from "../settings/values.js";
 import { translate } from "../texts/texts.js";
 import { FORMAT } from "./import/own.js";
 
 const ROLES = ["user", "assistant", "tool", "system", "approval"];
 
 export function jsonText(conversation) {
-  const { title, updated, nodes, activeLeaf } = conversation;
+  const { title, updated, nodes, activeLeaf, settings } = conversation;
   const said = conversation.path().map((node) => node.message);
   const messages = said.filter(({ role }) => role !== "approval").map(wireMessage);
-  return JSON.stringify({ title, updated: new Date(updated).toISOString(), messages, tree: { activeLeaf, nodes } }, null, 2);
+  return JSON.stringify({ title, updated: new Date(updated).toISOString(), messages, tree: { activeLeaf, nodes }, settings: settings === null ? {} : setValues(settings) }, null, 2);
 }
 
 /**
@@ -26,8 +27,9 @@ export async function exportAll(library, { onProgress, signal }) {
   for (const [index, { key, title, isPinned = false, isNamed = false }] of records.entries()) {
     if (signal.aborted) break;
     try {
-      const { updated, nodes, activeLeaf } = await library.load(key);
-      parts.push(JSON.stringify({ title, updated: new Date(updated).toISOString(), isPinned, isNamed, activeLeaf, nodes }));
+      const { updated, nodes, activeLeaf, settings } = await library.load(key);
+      const ofSettings = settings === null ? {} : { settings: setValues(settings) };
+      parts.push(JSON.stringify({ title, updated: new Date(updated).toISOString(), isPinned, isNamed, activeLeaf, ...ofSettings, nodes }));
     } catch (error) {
       failed.push({ title, reason: error.message || translate("list.goneFromServer") });
     }
@@ -50,8 +52,8 @@ export function fileName(title, ending) {
 }
 
 function markdownOf(said) {
-  const { role, content, reasoning, images, files, toolCalls, hosted, approvals } = said;
-  const parts = [`## ${ROLES.includes(role) ? translate(`export.${role}`) : role}`];
+  const { role, content, reasoning, images, files, toolCalls, hosted, approvals, model } = said;
+  const parts = [`## ${ROLES.includes(role) ? translate(`export.${role}`) : role}${model ? ` · ${model}` : ""}`];
   if (reasoning) parts.push(reasoning.replace(/^/gm, "> "));
   if (images.length > 0) parts.push(images.map(({ name }) => translate("export.picture", { name })).join("\n"));
   if (files.length > 0) parts.push(files.map(({ name }) => translate("export.file", { name })).join("\n"));

@@ -2,6 +2,8 @@
 
 import { Conversation } from "../chat/conversation.js";
 import { translate } from "../texts/texts.js";
+import { readValues } from "../settings/values.js";
+import { modelsOf, takeModels } from "./metadata.js";
 import { Records } from "./records.js";
 import { ignoreMissing, isServerKey, WentOnElsewhere } from "./server_keeper.js";
 
@@ -9,6 +11,7 @@ import { ignoreMissing, isServerKey, WentOnElsewhere } from "./server_keeper.js"
 export class UnknownConversation extends Error {}
 
 export class Library {
+  #isSettingDue = new Set(); // conversations whose settings are to be kept
   #last = Promise.resolve(); // of what changes the records, one after the other
 
   /** `onSaved` is called with a conversation that was saved; the other functions are those of Records. */
@@ -29,6 +32,8 @@ export class Library {
     const { title, updated } = record;
     const conversation = record.isOnServer ? await this.keeper.load(key) : new Conversation(await this.#content(record));
     if (record.isOnServer) putFilesBack(conversation, record.files ?? []);
+    takeModels(conversation, record.models);
+    if (record.settings) conversation.settings = readValues(record.settings).values;
     const saved = conversation.nodes.map((node) => node.id);
     return Object.assign(conversation, { title, updated, record: record.isOnServer ? { ...record, saved } : record });
   }
@@ -46,6 +51,19 @@ export class Library {
       await this.records.keep({ ...record, title, isNamed });
       if (record.isOnServer) await this.keeper.rename(key, title).catch(() => {}); // the next save tells it
     });
+  }
+
+  /** Keeps what is set for a conversation, where it is kept itself. */
+  keepSettings(conversation) {
+    if (conversation.record === null || this.#isSettingDue.has(conversation)) return;
+    this.#isSettingDue.add(conversation); // it will keep what is set then
+    this.#next(async () => {
+      this.#isSettingDue.delete(conversation);
+      if (this.records.get(conversation.key) === null) return;
+      const { settings } = conversation;
+      Object.assign(conversation.record, { settings });
+      await this.records.keep({ ...(await this.records.newest(conversation.key)), settings });
+    }).catch((error) => this.onTrouble(error.message));
   }
 
   pin(key, isPinned) {
@@ -77,8 +95,8 @@ export class Library {
 
   /** Keeps conversations from a file in this browser. Each is what import/tree.js makes of one. */
   async add(given) {
-    const entries = given.map(({ isPinned, isNamed, ...content }) => {
-      const conversation = new Conversation(content);
+    const entries = given.map(({ isPinned, isNamed, settings = null, ...content }) => {
+      const conversation = new Conversation({ ...content, settings });
       const ids = conversation.nodes.map(({ id }) => id);
       const record = { key: newKey(), ...summary(conversation, ids), isPinned, isNamed, isImported: true, isOnServer: false };
       return { record, words: conversation.words, content };
@@ -186,8 +204,8 @@ function newKey() {
 
 /** `saved` are the ids of the nodes that are kept. */
 function summary(conversation, saved) {
-  const { title, updated } = conversation;
-  return { title, updated, files: conversation.filesOf(saved), saved };
+  const { title, updated, settings } = conversation;
+  return { settings, models: modelsOf(conversation, saved), title, updated, files: conversation.filesOf(saved), saved };
 }
 
 /** Gives messages from the server what it does not keep of their files: their sizes, and files that are not for the model. */

@@ -4,6 +4,7 @@ import { Conversation } from "../chat/conversation.js";
 import { pathOfFile } from "../files/attachment.js";
 import { translate } from "../texts/texts.js";
 import { itemsOf, messageOf, treeMetadata, treeParts } from "./items.js";
+import { metadataOf, takeMetadata } from "./metadata.js";
 
 const MAX_ITEMS = 20; // the API's, of one request
 const PAGE = 100;
@@ -47,7 +48,9 @@ export class ServerKeeper {
       return { id: place + 1, parent: parent < 0 ? null : parent + 1, message: messageOf(own) };
     });
     const activeLeaf = nodes[Number(metadata.active ?? nodes.length) - 1]?.id ?? null;
-    return new Conversation({ id, title: metadata.title ?? translate("list.untitled"), updated: created * 1000, nodes, activeLeaf });
+    const conversation = new Conversation({ id, title: metadata.title ?? translate("list.untitled"), updated: created * 1000, nodes, activeLeaf });
+    takeMetadata(conversation, metadata);
+    return conversation;
   }
 
   /** Tells the server the title, for other browsers. */
@@ -109,5 +112,5 @@ function describe(conversation, ids) {
     return { numItems: itemsOf(node.message).length, parent: node.parent === null ? -1 : placeOf(node.parent) };
   });
   const shown = conversation.path().findLast((node) => ids.includes(node.id));
-  return { ...treeMetadata(parts), active: String(placeOf(shown?.id) + 1) };
+  return { ...treeMetadata(parts), ...metadataOf(conversation, ids), active: String(placeOf(shown?.id) + 1) };
 }

@@ -8,6 +8,7 @@ import { isLoaded, load, typeset, Unreadable } from "./typesetter.js";
 
 const MAX_TASK_MS = 8;
 const MAX_KEPT = 400;
+const MAX_SHOWN = 10_000; // characters of TeX that is too long
 
 const kept = new Map(); // nodes by TeX, those used last at the end
 let waiting = []; // formulas that are shown as TeX until now
@@ -16,7 +17,7 @@ let timer = null;
 
 /** Returns the element of a formula. */
 export function formulaView(tex, isDisplayed) {
-  const host = element("span", { class: isDisplayed ? "formula displayed" : "formula", data: { tex } });
+  const host = element("span", { class: isDisplayed ? "formula displayed" : "formula", data: { tex: tex.slice(0, MAX_SHOWN) } });
   const formula = { host, tex, isDisplayed };
   if (kept.has(keyOf(formula)) || (waiting.length === 0 && isLoaded(tex) && spentMs < MAX_TASK_MS)) draw(formula);
   else {
@@ -30,7 +31,7 @@ export function formulaView(tex, isDisplayed) {
 /** Returns TeX as code. A long one can be scrolled by the keyboard. */
 export function source({ tex, isDisplayed, reason = null }) {
   const scrolled = isDisplayed ? { tabindex: "0", role: "group", "aria-label": translate("markdown.formula") } : {};
-  return element("code", { class: isDisplayed ? "maths displayed" : "maths", title: reason, text: tex, ...scrolled });
+  return element("code", { class: isDisplayed ? "maths displayed" : "maths", title: reason, text: tex.length > MAX_SHOWN ? `${tex.slice(0, MAX_SHOWN)}…` : tex, ...scrolled });
 }
 
 /** Waits until all formulas are drawn. */

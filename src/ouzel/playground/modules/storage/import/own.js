@@ -1,6 +1,10 @@
 // The page's own export: of one conversation, or of all of them.
 
 import { message } from "../../chat/conversation.js";
+import { footnotesOf } from "../../chat/footnotes.js";
+import { hostedParts } from "../../chat/hosted_texts.js";
+import { isHosted } from "../../chat/response_answer.js";
+import { readValues } from "../../settings/values.js";
 import { translate } from "../../texts/texts.js";
 import { copyOf, isDataUrl, isObject, listOf, textOf, timeOf, valueOf } from "./read.js";
 import { NotUnderstood, shortTitle, treeOf } from "./tree.js";
@@ -28,6 +32,7 @@ export function read(given) {
     isNamed: given.isNamed === true,
     activeLeaf: ids.get(valueOf(tree, "activeLeaf")) ?? nodes.at(-1).id,
     nodes,
+    ...(isObject(given.settings) ? { settings: readValues(given.settings, { isForeign: true }).values } : {}),
   };
 }
 
@@ -44,8 +49,8 @@ function readMessage(said) {
     files: listOf(said.files).filter(isFile).map(readFile),
     toolCalls: listOf(said.toolCalls).filter(isObject).map((call) => ({ id: textOf(call.id), name: textOf(call.name), arguments: textOf(call.arguments) })),
     toolCallId: typeof toolCallId === "string" ? toolCallId : null,
-    hosted: listOf(said.hosted).filter((item) => isObject(item) && typeof item.type === "string").map((item) => copyOf(item)),
-    citations: listOf(said.citations).filter(isObject).map((citation) => copyOf(citation)),
+    hosted: listOf(said.hosted).map((item) => copyOf(item)).filter(canBeShown),
+    citations: listOf(said.citations).map((citation) => copyOf(citation)).filter(canBeCited),
     approvals: listOf(said.approvals).filter(isObject).map(({ id, approve }) => ({ id: textOf(id), approve: approve === true })),
     finishReason: typeof finishReason === "string" ? finishReason : null,
     figures: isFigures(said.figures) ? copyOf(said.figures) : null,
@@ -69,5 +74,23 @@ function isFigures(figures) {
 }
 
 function isTokens(tokens) {
-  return Array.isArray(tokens) && tokens.every((token) => isObject(token) && typeof token.text === "string");
+  const isToken = (token) => isObject(token) && typeof token.text === "string" && (token.logprob === null || Number.isFinite(token.logprob));
+  return Array.isArray(tokens) && tokens.every((token) => isToken(token) && listOf(token.alternatives).every(isToken) && Array.isArray(token.alternatives));
+}
+
+/** Tells whether the page can show an item of a tool: it would fail where a part has another type. */
+function canBeShown(item) {
+  try {
+    return isHosted(item) && Object.values(hostedParts(item)).every((part) => part === undefined || typeof part !== "object");
+  } catch {
+    return false;
+  }
+}
+
+function canBeCited(citation) {
+  try {
+    return isObject(citation) && typeof citation.type === "string" && footnotesOf([citation], []) !== null;
+  } catch {
+    return false;
+  }
 }

@@ -1,0 +1,13 @@
+// The address of the completion box within the page.
+
+const ADDRESS = "#/completion";
+
+/** Tells whether the page is to show the completion box: by its address, or as the model cannot chat and nothing else is shown. */
+export function showsCompletion(model, { isEmpty }) {
+  return location.hash === ADDRESS || (isEmpty && model.whyNoChat !== "" && model.completes);
+}
+
+/** Leaves the address, where a conversation is to be shown. */
+export function leaveCompletion() {
+  if (location.hash === ADDRESS) history.pushState(null, "", location.pathname + location.search);
+}

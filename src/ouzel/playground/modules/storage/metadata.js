@@ -1,0 +1,52 @@
+// What a conversation's metadata tells beside its title and tree, in one value: which models made its answers, and what is
+// set for it. A value has little room: where both do not fit, the models go alone, or nothing.
+
+import { readValues, setValues } from "../settings/values.js";
+
+const KEY = "page";
+const MAX_VALUE_LENGTH = 512; // the API's
+
+/** Returns the metadata; `ids` are those of the nodes that the server keeps, in its order. */
+export function metadataOf(conversation, ids) {
+  const models = modelsOf(conversation, ids);
+  const settings = conversation.settings === null ? {} : setValues(conversation.settings);
+  const texts = [{ models, settings }, { models }].map((told) => JSON.stringify(told));
+  const fitting = texts.find((text) => text.length <= MAX_VALUE_LENGTH);
+  return fitting === undefined ? {} : { [KEY]: fitting };
+}
+
+/** Gives a conversation what its metadata tells. */
+export function takeMetadata(conversation, metadata) {
+  const { models = null, settings = null } = parsed(metadata[KEY]);
+  takeModels(conversation, models);
+  if (settings !== null) conversation.settings = readValues(settings, { isForeign: true }).values; // whoever has the key can write there
+}
+
+/** Returns the models that made answers: by the name of each, the places of its answers. */
+export function modelsOf(conversation, ids) {
+  const models = {};
+  for (const [place, id] of ids.entries()) {
+    const { model } = conversation.node(id).message;
+    if (model !== null) (models[model] ??= []).push(place);
+  }
+  return models;
+}
+
+/** Gives answers the names of their models. */
+export function takeModels(conversation, models) {
+  for (const [name, places] of Object.entries(models ?? {})) {
+    for (const place of Array.isArray(places) ? places : []) {
+      const said = conversation.nodes[place]?.message;
+      if (said?.role === "assistant") said.model = name;
+    }
+  }
+}
+
+function parsed(text) {
+  try {
+    const told = JSON.parse(text ?? "{}");
+    return typeof told === "object" && told !== null ? told : {};
+  } catch {
+    return {};
+  }
+}

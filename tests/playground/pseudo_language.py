@@ -1,0 +1,129 @@
+"""Serves the page in a language in which each text stands in marks, and finds text without marks.
+
+Text without marks is data of a person, a model or the server, or it is missing in `texts/en.json`.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Locator, Page, Route
+
+from ouzel.playground import DIRECTORY, read_texts
+from tests.playground.accessibility import PAGES
+from tests.playground.chromium import User
+
+_PLACE = re.compile(r"\{\{([\w.]+)\}\}")
+_PAGES = {"/": "index.html", "/playground/figures.html": "figures.html"}
+# Elements with data of people, models and servers
+DATA = (
+    ".plain",
+    ".markdown :is(p, h3, h4, h5, h6, li, td, th, math, code, .image-link)",
+    ".code-language",
+    ":is(.tokens, .token-card) :is(.token, code)",
+    "#conversations .title",
+    "#title",
+    "#model option",
+    "#language option",
+    "pre",
+    "kbd",
+    "textarea",
+)
+# Words that are the same in all languages: names and units
+WORDS = ("Ouzel",)
+_FIND = """([data, words]) => {
+  const letters = /\\p{L}/u;
+  const found = [];
+  const withoutWords = (text) => words.reduce((rest, word) => rest.replaceAll(word, ""), text);
+  let depth = 0; // a text that holds nodes begins in one node and ends in another
+  const outside = (text) => {
+    let rest = "";
+    for (const character of text) {
+      if (character === "⟦") depth += 1;
+      else if (character === "⟧") depth -= 1;
+      else if (depth === 0) rest += character;
+    }
+    return rest;
+  };
+  const take = (where, text) => {
+    const rest = withoutWords(outside(text)).trim();
+    if (letters.test(rest)) found.push(`${where}: ${rest}`);
+  };
+  const isShown = (node) => node.checkVisibility({ visibilityProperty: true });
+  const nameOf = (node) => `${node.localName}${node.id && `#${node.id}`}${[...node.classList].map((each) => `.${each}`).join("")}`;
+  const takeAttributes = (node) => {
+    const isData = node.matches(data);
+    for (const name of ["aria-label", "title", "placeholder", "alt", "aria-roledescription", "aria-valuetext"]) {
+      if (node.hasAttribute(name) && !(isData && name === "title")) take(`${nameOf(node)} ${name}`, node.getAttribute(name));
+    }
+    for (const pseudo of ["::before", "::after"]) {
+      const { content } = getComputedStyle(node, pseudo);
+      if (content.startsWith('"')) take(`${nameOf(node)} ${pseudo}`, content);
+    }
+  };
+  const walk = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      const parent = node.parentElement;
+      if (!parent.closest(data) || depth > 0) take(nameOf(parent), node.data);
+    }
+    if (node.nodeType !== Node.ELEMENT_NODE || !(node.localName === "option" || isShown(node))) return;
+    takeAttributes(node);
+    for (const child of node.childNodes) walk(child);
+  };
+  walk(document.body);
+  if (depth !== 0) found.push(`${depth} marks are not closed`);
+  return found;
+}"""
+
+
+def mark(text: str) -> str:
+    return f"⟦{text}⟧"
+
+
+def _send(route: Route, body: str) -> None:
+    """Sends another body with the headers of the server, except for the headers about its length."""
+    headers = route.fetch().headers
+    kept = {name: value for name, value in headers.items() if not name.startswith("content-length")}
+    route.fulfill(headers=kept, body=body)
+
+
+class PseudoUser(User):
+    """Uses a page whose texts are in marks. Buttons have their English names."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        super().__init__(page, url)
+        page.route("**/playground/texts/en.json", self._send_texts)
+        page.route(PAGES, self._send_page)
+
+    def click(self, label: str, inside: Locator | None = None) -> None:
+        super().click(mark(label), inside)
+
+    def find_texts_without_marks(self, data: Sequence[str] = ()) -> list[str]:
+        """Returns each text that a person can see or hear and that has no marks."""
+        found: list[str] = self.page.evaluate(_FIND, [", ".join([*DATA, *data]), WORDS])
+        return found
+
+    @staticmethod
+    def _send_texts(route: Route) -> None:
+        marked = {
+            key: mark(text)
+            if isinstance(text, str)
+            else {category: mark(form) for category, form in text.items()}
+            for key, text in read_texts("en").items()
+        }
+        _send(route, json.dumps(marked))
+
+    @staticmethod
+    def _send_page(route: Route) -> None:
+        if not route.request.is_navigation_request():
+            route.continue_()  # the page asks for facts about the server at the same address
+            return
+        texts = read_texts("en") | {"language": "en", "direction": "ltr"}
+
+        def put_in(place: re.Match[str]) -> str:
+            text = str(texts[place[1]])
+            return text if place[1] in ("language", "direction") else mark(text)
+
+        page = (DIRECTORY / _PAGES[urlsplit(route.request.url).path]).read_text()
+        _send(route, _PLACE.sub(put_in, page))

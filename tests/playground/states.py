@@ -1,0 +1,122 @@
+"""Walks through the states of the playground, for tests that look at each of them.
+
+A walk calls `look` with the name of each state when the page is in it. Add new states to a walk: the
+tests of accessibility, of translations and of Firefox then look at them too.
+"""
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.playground.chromium import User
+
+Look = Callable[[str], None]
+_ANSWER = (
+    "# Title\n\n<think>no</think>\n\n| a | b |\n|--|--|\n| 1 | `2` |\n\n"
+    "```python\nx = 1\n```\n\n- a\n- [ ] b\n\n> c\n\n$x^2$ and ![d](https://example.org/d.png)"
+)
+
+
+def walk_through_chat(user: User, look: Look) -> None:
+    """Asks, edits, and looks at what can be done with a message."""
+    page = user.page
+    look("empty")
+    user.ask(_ANSWER)
+    user.ask("<think>hm</think>[link](https://example.org) and **text**")
+    look("answers")
+    user.click("Regenerate")
+    user.wait_for_answer()
+    look("branches")
+    user.click("Edit", user.message(0))
+    look("editor")
+    user.click("Leave it", user.message(0))
+    user.click("Request")
+    look("request")
+    page.keyboard.press("Escape")
+
+
+def walk_through_settings(user: User, look: Look) -> None:
+    """Opens all sections of the settings, and asks for the probabilities of tokens."""
+    page = user.page
+    user.open_settings()
+    page.fill("#set-temperature", "9")
+    look("settings")
+    page.fill("#set-temperature", "")
+    page.fill("#set-tools", "[")
+    page.check("#set-hasSchema")
+    page.fill("#set-schema", "[")
+    look("faults in settings")
+    page.fill("#set-tools", "")
+    page.fill("#set-schema", '{"type": "integer"}')
+    page.click("#close-settings")
+    user.ask("no number")
+    look("an answer against its schema")
+    user.open_settings()
+    page.uncheck("#set-hasSchema")
+    page.check("#set-showsTokens")
+    page.click("#close-settings")
+    user.ask("tokens")
+    user.click("Tokens")
+    look("tokens")
+    page.locator(".tokens").focus()
+    page.keyboard.press("ArrowRight")
+    look("a token")
+
+
+def walk_through_dialogs(user: User, look: Look) -> None:
+    page = user.page
+    page.keyboard.press("Alt+KeyH")
+    look("keys")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Alt+KeyF")
+    page.locator("#open-tokenizer").click()
+    page.fill("#tokenizer-text", "some words")
+    expect(page.locator(".plain-tokens .token").first).to_be_visible()
+    look("tokenizer")
+    page.keyboard.press("Escape")
+    _uncover(user)
+
+
+def walk_through_list(user: User, look: Look) -> None:
+    """Uses the list of conversations, in which there is at least one."""
+    page = user.page
+    page.keyboard.press("Alt+KeyF")
+    look("conversations")
+    page.fill("#search", "nothing like it")
+    look("nothing found")
+    page.fill("#search", "")
+    row = page.locator("#conversations li").first
+    for index, state in enumerate(("rename", "export", "delete")):
+        row.hover()
+        row.locator(".row-tools button").nth(index).click()
+        look(state)
+        page.keyboard.press("Escape")
+    _uncover(user)
+
+
+def walk_through_failures(user: User, look: Look) -> None:
+    """Loses the connection to the server, and asks again."""
+    page = user.page
+    page.route("**/v1/**", lambda route: route.abort())
+    user.ask("are you there?")
+    look("no connection")
+    page.unroute("**/v1/**")
+    user.click("Try again")
+    user.wait_for_answer()
+    look("connected again")
+
+
+def _uncover(user: User) -> None:
+    """Closes the list where it lies over the conversation."""
+    close = user.page.locator("#close-sidebar")
+    if close.is_visible():
+        close.click()
+
+
+CHAT_WALKS = (
+    walk_through_chat,
+    walk_through_settings,
+    walk_through_dialogs,
+    walk_through_list,
+    walk_through_failures,
+)
