@@ -253,7 +253,7 @@ def test_a_conversation_is_exported_in_two_formats(user: User, tmp_path: Path) -
     wait_until_stored(user, 2)
     texts = {}
     for form, ending in [("Markdown, as it is shown", "md"), ("JSON, with all branches", "json")]:
-        user.page.get_by_role("button", name="Export").click()
+        user.page.get_by_role("button", name="Export <think>").click()
         with user.page.expect_download() as begun:
             user.click(form, user.page.locator("dialog"))
         assert begun.value.suggested_filename == f"think-hm-think-ex-port-me.{ending}"
