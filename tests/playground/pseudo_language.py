@@ -18,10 +18,13 @@ _PLACE = re.compile(r"\{\{([\w.]+)\}\}")
 _PAGES = {"/": "index.html", "/playground/figures.html": "figures.html"}
 # Elements with data of people, models and servers
 DATA = (
+    "bdi",
     ".plain",
-    ".markdown :is(p, h3, h4, h5, h6, li, td, th, math, code, .image-link)",
+    ".markdown :is(p, h3, h4, h5, h6, li, td, th, math, code, a)",
     ".code-language",
-    ":is(.tokens, .token-card) :is(.token, code)",
+    ".model-name",
+    ":is(.moment, .table-scroll th[scope=row])",  # times of the day
+    ":is(.tokens, .token-card) :is(.token, code, strong)",
     "#conversations .title",
     "#title",
     "#model option",
@@ -29,10 +32,14 @@ DATA = (
     "pre",
     "kbd",
     "textarea",
+    # names and descriptions of fields come from the server's API
+    "label:has(.number) :is(.field-label, small)",
+    "label:has(#set-stop) .field-label",
 )
+_EXAMPLES = "#set-schema, #set-tools, #pull-name"  # their placeholders are code
 # Words that are the same in all languages: names and units
-WORDS = ("Ouzel",)
-_FIND = """([data, words]) => {
+WORDS = ("Ouzel", "curl", "Python", "JavaScript", "p50", "p95", "p99")
+_FIND = """([data, words, examples]) => {
   const letters = /\\p{L}/u;
   const found = [];
   const withoutWords = (text) => words.reduce((rest, word) => rest.replaceAll(word, ""), text);
@@ -51,11 +58,13 @@ _FIND = """([data, words]) => {
     if (letters.test(rest)) found.push(`${where}: ${rest}`);
   };
   const isShown = (node) => node.checkVisibility({ visibilityProperty: true });
-  const nameOf = (node) => `${node.localName}${node.id && `#${node.id}`}${[...node.classList].map((each) => `.${each}`).join("")}`;
+  const nameOf = (node) => `${node.localName}#${node.id}.${node.classList}`;
   const takeAttributes = (node) => {
     const isData = node.matches(data);
-    for (const name of ["aria-label", "title", "placeholder", "alt", "aria-roledescription", "aria-valuetext"]) {
-      if (node.hasAttribute(name) && !(isData && name === "title")) take(`${nameOf(node)} ${name}`, node.getAttribute(name));
+    for (const name of ["aria-label", "title", "placeholder", "alt", "aria-valuetext"]) {
+      if (!node.hasAttribute(name) || (isData && name === "title")) continue;
+      if (name === "placeholder" && node.matches(examples)) continue;
+      take(`${nameOf(node)} ${name}`, node.getAttribute(name));
     }
     for (const pseudo of ["::before", "::after"]) {
       const { content } = getComputedStyle(node, pseudo);
@@ -67,7 +76,8 @@ _FIND = """([data, words]) => {
       const parent = node.parentElement;
       if (!parent.closest(data) || depth > 0) take(nameOf(parent), node.data);
     }
-    if (node.nodeType !== Node.ELEMENT_NODE || !(node.localName === "option" || isShown(node))) return;
+    if (node.nodeType !== Node.ELEMENT_NODE) return;
+    if (node.localName !== "option" && !isShown(node)) return;
     takeAttributes(node);
     for (const child of node.childNodes) walk(child);
   };
@@ -82,7 +92,7 @@ def mark(text: str) -> str:
 
 
 def _send(route: Route, body: str) -> None:
-    """Sends another body with the headers of the server, except for the headers about its length."""
+    """Sends another body with the headers of the server, except for the length."""
     headers = route.fetch().headers
     kept = {name: value for name, value in headers.items() if not name.startswith("content-length")}
     route.fulfill(headers=kept, body=body)
@@ -101,7 +111,7 @@ class PseudoUser(User):
 
     def find_texts_without_marks(self, data: Sequence[str] = ()) -> list[str]:
         """Returns each text that a person can see or hear and that has no marks."""
-        found: list[str] = self.page.evaluate(_FIND, [", ".join([*DATA, *data]), WORDS])
+        found: list[str] = self.page.evaluate(_FIND, [", ".join([*DATA, *data]), WORDS, _EXAMPLES])
         return found
 
     @staticmethod
@@ -119,7 +129,7 @@ class PseudoUser(User):
         if not route.request.is_navigation_request():
             route.continue_()  # the page asks for facts about the server at the same address
             return
-        texts = read_texts("en") | {"language": "en", "direction": "ltr"}
+        texts = {**read_texts("en"), "language": "en", "direction": "ltr"}
 
         def put_in(place: re.Match[str]) -> str:
             text = str(texts[place[1]])
@@ -127,3 +137,17 @@ class PseudoUser(User):
 
         page = (DIRECTORY / _PAGES[urlsplit(route.request.url).path]).read_text()
         _send(route, _PLACE.sub(put_in, page))
+
+
+class Check:
+    """Collects the texts without marks of each state; `data` are further elements with data."""
+
+    def __init__(self, user: PseudoUser, *data: str) -> None:
+        self._user = user
+        self._data = data
+        self.found: dict[str, list[str]] = {}
+
+    def __call__(self, state: str) -> None:
+        texts = self._user.find_texts_without_marks(self._data)
+        if texts:
+            self.found[state] = texts

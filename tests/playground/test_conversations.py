@@ -75,23 +75,6 @@ def test_a_conversation_is_on_the_server_with_its_branches(
     assert user.texts[4:] == ["three", "three"]
 
 
-def test_a_question_outlives_the_page_and_half_an_answer_is_not_stored(
-    slow: RunningServer, user_at: UserAt
-) -> None:
-    user = user_at(slow)
-    user.send("word " * 100)
-    expect(user.page.locator(".message.assistant .content")).to_contain_text("word word")
-    wait_until_stored(user, 1)
-    [title] = user.titles
-    reopen(user, title)
-    assert user.texts == [("word " * 100).strip()]
-    assert records(user)[0]["isOnServer"] is True
-    user.ask("more")
-    wait_until_stored(user, 3)
-    reopen(user, title)
-    assert user.texts == ["more", "more"]  # the question without an answer is the other branch
-
-
 def test_a_conversation_is_renamed_and_deleted_while_it_is_answered(
     slow: RunningServer, user_at: UserAt
 ) -> None:
@@ -243,7 +226,7 @@ def test_a_conversation_is_exported_in_two_formats(user: User, tmp_path: Path) -
         assert begun.value.suggested_filename == f"think-hm-think-ex-port-me.{ending}"
         begun.value.save_as(tmp_path / ending)
         texts[ending] = (tmp_path / ending).read_text()
-    assert "## Answer\n\n> hm\n\nex/port ..\\me" in texts["md"]
+    assert "## Answer · org/parrot\n\n> hm\n\nex/port ..\\me" in texts["md"]
     assert [each["role"] for each in json.loads(texts["json"])["messages"]] == ["user", "assistant"]
 
 
@@ -283,6 +266,8 @@ def test_pictures_are_chosen_dropped_pasted_and_stored(
               const init = { bubbles: true, cancelable: true, [field]: transfer };
               const made = kind === "drop"
                 ? new DragEvent("drop", init) : new ClipboardEvent("paste", init);
+              // Firefox takes no files for a ClipboardEvent that a script makes.
+              Object.defineProperty(made, field, { value: transfer });
               document.querySelector("#prompt").dispatchEvent(made);
             }""",
             [data_url(28, 28), event],

@@ -1,8 +1,8 @@
 """Stands between Playwright and Firefox: both speak WebDriver BiDi, but of different years.
 
 Playwright starts this program in the place of Firefox. It starts Firefox with the same arguments,
-passes each message on, and turns Firefox's refusal of a command that it does not know yet into an
-empty answer where the command is of no importance for a test.
+passes each message on, and changes a few: a command that Firefox does not know yet gets an empty
+answer if tests do without it, and each download gets an id.
 
 python -m tests.playground.firefox.bridge FIREFOX ARGUMENT ...
 """
@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from typing import Any  # JSON
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection, serve
@@ -20,6 +21,8 @@ from websockets.asyncio.server import ServerConnection, serve
 _LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 # Firefox ESR knows no emulated colour scheme: the tests set it by a preference of the profile.
 _DISPENSABLE = {"emulation.setMediaFeaturesOverride"}
+# Playwright wants an id of each download.
+_DOWNLOADS = {"browsingContext.downloadWillBegin", "browsingContext.downloadEnd"}
 
 
 async def _run(command: list[str]) -> int:
@@ -58,18 +61,24 @@ async def _take_answers(
     firefox: ClientConnection, playwright: ServerConnection, unneeded: set[int]
 ) -> None:
     async for message in firefox:
-        await playwright.send(_accept_if_unneeded(message, unneeded) if unneeded else message)
+        text = message if isinstance(message, str) else message.decode()
+        if unneeded or "browsingContext.download" in text:
+            text = json.dumps(_translate(json.loads(text), unneeded))
+        await playwright.send(text)
     await playwright.close()
 
 
-def _accept_if_unneeded(message: str | bytes, unneeded: set[int]) -> str | bytes:
-    answer = json.loads(message)
-    if answer.get("id") not in unneeded:
+def _translate(message: dict[str, Any], unneeded: set[int]) -> dict[str, Any]:
+    """Returns an answer or an event of Firefox as a newer Firefox would send it."""
+    if message.get("method") in _DOWNLOADS:
+        params = message["params"]
+        return message | {"params": {"download": params["url"], **params}}
+    if message.get("id") not in unneeded:
         return message
-    unneeded.discard(answer["id"])
-    if answer.get("error") != "unknown command":
+    unneeded.discard(message["id"])
+    if message.get("error") != "unknown command":
         return message
-    return json.dumps({"type": "success", "id": answer["id"], "result": {}})
+    return {"type": "success", "id": message["id"], "result": {}}
 
 
 if __name__ == "__main__":

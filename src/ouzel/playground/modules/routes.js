@@ -3,7 +3,7 @@
 
 const CONVERSATION = /^#\/c\/(.+)$/;
 const NEW = "#/";
-const OTHERS = ["#/completion"]; // what else the page shows
+const OTHERS = ["#/compare", "#/completion"]; // what else the page shows
 
 export class Routes {
   #shown = null; // the conversation whose address is the page's
@@ -53,6 +53,13 @@ export class Routes {
     if (address === (location.hash || NEW)) return;
     if (isSame) history.replaceState(null, "", address);
     else history.pushState(null, "", address);
+  }
+
+  /** Leaves what else the page shows for the conversation; returns whether it was there. */
+  leaveOther() {
+    if (!OTHERS.includes(location.hash)) return false;
+    history.pushState(null, "", addressOf(this.chat.current.key));
+    return true;
   }
 
   /** Another tab keeps the conversation of this key under another one. */

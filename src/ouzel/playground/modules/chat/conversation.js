@@ -45,6 +45,8 @@ export class Conversation {
     this.#byId = new Map(this.nodes.map((node) => [node.id, node]));
     this.activeLeaf = activeLeaf ?? nodes.at(-1)?.id ?? null;
     this.running = null; // the node of the answer that is being made
+    this.answeredBy = null; // "page" or "tab", where an answer that was begun before is still to come
+    this.waiting = null; // the wait for another try of its request
     this.record = null; // the library's, as it was when this conversation was last loaded or saved
     this.#lastId = nodes.reduce((largest, node) => Math.max(largest, node.id), 0);
   }
@@ -90,6 +92,11 @@ export class Conversation {
     let leaf = node;
     for (let next = node; next; next = this.nodes.findLast((each) => each.parent === leaf.id)) leaf = next;
     this.activeLeaf = leaf.id;
+  }
+
+  /** Tells whether there are messages behind a node. */
+  hasBehind(node) {
+    return this.nodes.some((each) => each.parent === node.id);
   }
 
   /** Takes off a message that came to nothing; it has none behind it. */

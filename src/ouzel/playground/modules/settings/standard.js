@@ -68,6 +68,24 @@ export class Standard {
     this.#keep();
   }
 
+  /** Returns the same for settings that are not those of new conversations. */
+  fixed() {
+    const standard = this;
+    return {
+      presets: this.presets,
+      own: this.own,
+      values: this.values,
+      note: () => {},
+      setOwn: (name, value) => this.setOwn(name, value),
+      get begin() {
+        return standard.begin;
+      },
+      set begin(begin) {
+        standard.begin = begin;
+      },
+    };
+  }
+
   #keep() {
     kept.value = JSON.stringify({ ...this.#last, ...this.own, begin: this.#begin });
   }

@@ -109,7 +109,8 @@ function describe(conversation, ids) {
   const placeOf = (id) => ids.indexOf(id);
   const parts = ids.map((id) => {
     const node = conversation.node(id);
-    return { numItems: itemsOf(node.message).length, parent: node.parent === null ? -1 : placeOf(node.parent) };
+    const stored = conversation.path(node.parent).findLast((each) => ids.includes(each.id)); // a failed answer is not
+    return { numItems: itemsOf(node.message).length, parent: stored === undefined ? -1 : placeOf(stored.id) };
   });
   const shown = conversation.path().findLast((node) => ids.includes(node.id));
   return { ...treeMetadata(parts), ...metadataOf(conversation, ids), active: String(placeOf(shown?.id) + 1) };
