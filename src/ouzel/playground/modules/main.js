@@ -23,6 +23,7 @@ import { ServerKeeper } from "./storage/server_keeper.js";
 import { listenToLanguage } from "./texts/language.js";
 import { translate } from "./texts/texts.js";
 import { applyTheme, nextTheme } from "./theme.js";
+import { Welcome } from "./welcome/welcome.js";
 
 const NOTICE_MS = 12_000;
 let noticeTimer = null;
@@ -82,7 +83,9 @@ async function build(api, server) {
   const attachedFiles = () => [...sentFiles().filter(({ use }) => use !== "python"), ...composer.attachments.searchable];
   const panel = new SettingsPanel(byId("settings-fields"), settings, api, { onChange: () => view.onState(), attachedFiles });
   const drawPanel = () => panel.draw().catch((error) => notice(error.message));
+  const welcome = new Welcome({ settings, onSettings: () => (isOpen("settings") ? drawPanel() : onState()) });
   function onState() {
+    welcome.draw();
     showState({ chat, composer, completion, comparing, settings });
     modelButton.draw();
     if (!comparing.isShown) panel.look(settings);
