@@ -6,9 +6,12 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Page, expect
 
+from ouzel.parsers.families.hermes import HERMES
+from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import LOOKS, violations
 from tests.playground.chromium import User
+from tests.prompts.families import QWEN
 
 UserAt = Callable[[RunningServer], User]
 
@@ -20,18 +23,29 @@ def plain() -> Iterator[RunningServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def tooled() -> Iterator[RunningServer]:
+    """Starts a server of a model that calls tools and reasons."""
+    output_format = OutputFormat(calls=HERMES, reasoning=THINKING_ONLY)
+    with running_server(chat_template=QWEN, output_format=output_format) as server:
+        yield server
+
+
 def test_a_model_offers_only_what_it_can_do(
-    user_at: UserAt, plain: RunningServer, parrot: RunningServer
+    user_at: UserAt, plain: RunningServer, tooled: RunningServer
 ) -> None:
     examples = user_at(plain).page.locator(".example")
     expect(examples).to_have_count(2)
     expect(examples.nth(1)).to_contain_text("Get an answer in JSON")
-    examples = user_at(parrot).page.locator(".example")
+    examples = user_at(tooled).page.locator(".example")
     expect(examples).to_have_count(3)
     expect(examples.nth(1)).to_contain_text("Let it use a calculator")
 
 
-def test_an_example_fills_the_composer_and_sets_what_it_needs(user: User) -> None:
+def test_an_example_fills_the_composer_and_sets_what_it_needs(
+    user_at: UserAt, tooled: RunningServer
+) -> None:
+    user = user_at(tooled)
     user.page.locator(".example", has_text="calculator").press("Enter")
     expect(user.page.locator("#prompt")).to_be_focused()
     expect(user.page.locator("#prompt")).to_have_value("What is 1234 * 5678? Use the calculator.")
@@ -70,11 +84,11 @@ def test_the_demo_model_says_how_to_serve_a_real_one(user_at: UserAt, plain: Run
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_the_welcome_obeys_the_rules_of_accessibility(
-    page: Page, parrot: RunningServer, width: int, scheme: Literal["light", "dark"]
+    page: Page, tooled: RunningServer, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)
-    user = User(page, parrot.url)
+    user = User(page, tooled.url)
     user.open()
     expect(page.locator(".example")).to_have_count(3)
     assert violations(page) == []
