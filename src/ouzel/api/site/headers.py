@@ -8,6 +8,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "script-src 'self'",
         "style-src 'self'",
         "img-src 'self' data: blob:",
+        "media-src data:",
         "connect-src 'self'",
         "frame-src 'self'",
         "manifest-src 'self'",

@@ -6,10 +6,3 @@ const ADDRESS = "#/completion";
 export function showsCompletion(model, { isEmpty }) {
   return location.hash === ADDRESS || (isEmpty && model.whyNoChat !== "" && model.completes);
 }
-
-/** Leaves the address, where a conversation is to be shown. Returns whether the page was there. */
-export function leaveCompletion() {
-  if (location.hash !== ADDRESS) return false;
-  history.pushState(null, "", location.pathname + location.search);
-  return true;
-}
