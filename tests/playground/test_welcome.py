@@ -1,4 +1,4 @@
-"""An empty conversation offers examples that the model can do, and says what the demo model is."""
+"""An empty conversation offers examples, and tells people that they use the demo model."""
 
 from collections.abc import Callable, Iterator
 from typing import Literal
