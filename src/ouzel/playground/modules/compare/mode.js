@@ -63,10 +63,3 @@ export class CompareMode {
 export function isComparing() {
   return location.hash === ADDRESS;
 }
-
-/** Leaves the address, where a conversation is to be shown; returns whether it was there. */
-export function leaveComparison() {
-  const isThere = isComparing();
-  if (isThere) history.pushState(null, "", location.pathname + location.search);
-  return isThere;
-}
