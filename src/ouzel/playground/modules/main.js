@@ -113,7 +113,7 @@ async function build(api, server) {
   }
   function turnOn(tool) {
     settings.turnOn(tool);
-    notice(translate("page.pythonIsOn"));
+    notice(translate("page.pythonIsOn"), () => settings.values.hostedTools.includes(tool));
     if (isOpen("settings")) drawPanel();
   }
   const begins = () => {
