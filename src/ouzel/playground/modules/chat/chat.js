@@ -2,14 +2,16 @@
 
 import { showRequest } from "../dialogs/request_dialog.js";
 import { deleteUploaded, downloadFromSandbox } from "../files/files_of_server.js";
+import { isForPython } from "../files/kinds.js";
 import { shortName } from "../files/names.js";
 import { PYTHON } from "../server.js";
 import { isSettled } from "../storage/server_keeper.js";
 import { translate } from "../texts/texts.js";
 import { Conversation, message, titleOf } from "./conversation.js";
-import { bodyFor, withoutSecrets } from "./request.js";
+import { bodyFor, hasServerTools, withoutSecrets } from "./request.js";
 import { RunningAnswers, addResults } from "./running.js";
 import { Thread } from "./thread.js";
+import { unseenText } from "./unseen.js";
 
 export class Chat {
   #conversation = new Conversation();
@@ -28,6 +30,22 @@ export class Chat {
 
   get isAnswering() {
     return this.running.has(this.#conversation);
+  }
+
+  /** Returns the model that is chosen, and what it would read before the next message. */
+  get situation() {
+    const { settings } = this;
+    const messages = () => this.#conversation.path().map(({ message: said }) => said);
+    return {
+      model: settings.model,
+      server: settings.server,
+      get messages() {
+        return messages();
+      },
+      get usesServerTools() {
+        return hasServerTools(settings, messages());
+      },
+    };
   }
 
   begin(conversation = new Conversation()) {
@@ -158,6 +176,16 @@ export class Chat {
     return this.#conversation.path(id).flatMap((node) => node.message.hosted);
   }
 
+  /** Says what of a message the chosen model does not see; empty where it sees all. */
+  unseenOf({ message: said }) {
+    return said.images.length + said.files.length === 0 ? "" : unseenText(said, this.situation);
+  }
+
+  /** Shows the conversation again, after a choice of another model. */
+  redraw() {
+    this.thread.show(this.#conversation);
+  }
+
   showRequest(node) {
     if (this.settings.faults.length > 0) return this.#noticeFaults();
     showRequest(withoutSecrets(bodyFor(this.settings, this.#conversation.path(node.parent))));
@@ -198,7 +226,7 @@ export class Chat {
       this.view.notice(translate("answer.onlyForSearches", { name: shortName(forSearch.name) }), () => settings.values.collection === "");
       return false;
     }
-    if (files.some(({ use }) => use === "python") && !settings.values.hostedTools.includes(PYTHON)) this.view.turnOn(PYTHON);
+    if (files.some(({ use }) => isForPython(use)) && !settings.values.hostedTools.includes(PYTHON)) this.view.turnOn(PYTHON);
     return true;
   }
 

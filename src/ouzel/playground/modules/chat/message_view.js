@@ -64,7 +64,7 @@ export class MessageView {
 
   /** Draws what stands around the text, once the message is whole. `place` says where in the tree it stands. */
   settle(place) {
-    const settledAs = `${place.siblings.map((node) => node.id)} ${place.isLast} ${place.answeredBy}`;
+    const settledAs = `${place.siblings.map((node) => node.id)} ${place.isLast} ${place.answeredBy} ${place.unseen}`;
     if (settledAs === this.#settledAs) return; // to draw the same again would take the focus, and tell alerts again
     this.#settledAs = settledAs;
     this.#place = place;

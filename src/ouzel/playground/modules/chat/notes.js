@@ -9,7 +9,7 @@ import { figuresText } from "./figures_text.js";
 /** Returns the notes of a message, of which those that do not apply are null. */
 export function notesOf(node, place, actions) {
   const { message } = node;
-  return [schemaNote(message), errorNote(node, place, actions), finishNote(message), questionNote(node, place, actions)];
+  return [schemaNote(message), errorNote(node, place, actions), finishNote(message), unseenNote(place), questionNote(node, place, actions)];
 }
 
 function errorNote(node, { isLast }, actions) {
@@ -27,6 +27,10 @@ function questionNote(node, { isLast, answeredBy }, actions) {
   if (answeredBy === "tab") return element("div", { class: "note", text: translate("message.isInOtherTab") });
   const again = button(translate("page.tryAgain"), () => actions.askAgain(node));
   return element("div", { class: "note unanswered" }, element("span", { text: translate("message.hasNoAnswer") }), again);
+}
+
+function unseenNote({ unseen }) {
+  return unseen === "" ? null : element("div", { class: "note unseen", text: unseen });
 }
 
 function schemaNote({ schema, content, error, toolCalls, finishReason }) {

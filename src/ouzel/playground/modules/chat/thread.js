@@ -38,7 +38,7 @@ export class Thread {
     for (const [index, view] of views.entries()) {
       if (view.node === conversation.running) view.showWait(conversation.waiting);
       if (view.node === conversation.running) continue;
-      view.settle({ siblings: conversation.siblings(view.node), isLast: index === path.length - 1, answeredBy: conversation.answeredBy });
+      view.settle({ siblings: conversation.siblings(view.node), isLast: index === path.length - 1, answeredBy: conversation.answeredBy, unseen: this.actions.unseenOf(view.node) });
     }
     if (focused !== null && !this.list.contains(document.activeElement)) views[Math.min(focused.index, views.length - 1)]?.focus(focused.label);
     this.followEnd();
@@ -84,6 +84,15 @@ export class Thread {
     this.endButton.hidden = true;
   }
 
+  /** Scrolls to a message of the branch that is shown, and gives it the focus. */
+  reveal(node) {
+    this.#staysAtEnd = false;
+    const { element: article } = this.#view(node);
+    article.scrollIntoView({ block: "start" });
+    article.focus({ preventScroll: true });
+    byId("to-end").hidden = this.#isNearEnd(this.#measure());
+  }
+
   #view(node) {
     if (!this.#views.has(node.id)) this.#views.set(node.id, new MessageView(node, this.actions));
     return this.#views.get(node.id);
@@ -92,13 +101,17 @@ export class Thread {
   #noticeScroll() {
     const last = this.#last;
     const { scrollTop, scrollHeight, clientHeight } = this.#measure();
-    const isNear = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    const isNear = this.#isNearEnd(this.#last);
     // Where there is less to scroll through, as behind a prompt that was long and is sent, the browser scrolls up.
     const isMadeToFit = clientHeight > last.clientHeight || scrollHeight < last.scrollHeight;
     const isPersons = scrollTop < last.scrollTop && !isMadeToFit; // else text came below since the page was scrolled
     if (isNear || isPersons) this.#staysAtEnd = isNear;
     else if (isMadeToFit) this.followEnd();
     this.endButton.hidden = this.#staysAtEnd;
+  }
+
+  #isNearEnd({ scrollTop, scrollHeight, clientHeight }) {
+    return scrollHeight - scrollTop - clientHeight < NEAR_PX;
   }
 
   #measure() {

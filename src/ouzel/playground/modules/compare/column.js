@@ -65,6 +65,7 @@ export class Column {
   #chooseModel() {
     const onChoose = (name) => {
       this.settings.set("model", name);
+      this.chat.redraw();
       this.page.onState();
     };
     this.page.chooseModel({ chosen: this.modelName, onChoose });

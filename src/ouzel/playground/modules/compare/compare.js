@@ -43,6 +43,10 @@ export class Compare {
     return current;
   }
 
+  get situation() {
+    return this.#columns[0].chat.situation;
+  }
+
   /** Asks both. Returns false where nothing was sent. */
   send(text, attached) {
     if (!this.#columns.every(({ chat }) => chat.maySend(attached))) return false;

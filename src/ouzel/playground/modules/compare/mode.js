@@ -41,6 +41,11 @@ export class CompareMode {
     this.#compare?.draw();
   }
 
+  /** Returns the model of the first column, and what it would read before the next message. */
+  get situation() {
+    return this.#compare.situation;
+  }
+
   send(text, attached) {
     return this.#compare.send(text, attached);
   }
@@ -57,11 +62,4 @@ export class CompareMode {
 
 export function isComparing() {
   return location.hash === ADDRESS;
-}
-
-/** Leaves the address, where a conversation is to be shown; returns whether it was there. */
-export function leaveComparison() {
-  const isThere = isComparing();
-  if (isThere) history.pushState(null, "", location.pathname + location.search);
-  return isThere;
 }

@@ -55,7 +55,7 @@ export class SettingsPanel {
       section(translate("settings.tools"), settings.values.builtinTools.length > 0 || settings.values.tools !== "", ...this.#tools()),
       ...this.#hosted(),
       section(translate("settings.tokens"), settings.values.showsTokens, ...this.#tokens()),
-      section(translate("settings.conversations"), false, this.#keeping()),
+      section(translate("settings.conversations"), false, this.#keeping(), this.#ownCheck("makesTitles", translate("settings.makesTitles"))),
       ...this.#offlineCopy(),
       button(translate("settings.reset"), () => this.#reset(), { class: "quiet" }),
     );

@@ -10,7 +10,8 @@ export const LAST = "last";
 export const NOTHING = "nothing";
 const PRESET = "preset:"; // and its name
 
-const OWN = { isOnServer: true }; // whether the server is to keep new conversations
+// Whether the server is to keep new conversations, and the model to make titles.
+const OWN = { isOnServer: true, makesTitles: true };
 
 const kept = new KeptText("localStorage", "ouzel.settings");
 
