@@ -191,7 +191,9 @@ def test_what_a_model_does_not_see_of_earlier_messages_is_left_out(user: User) -
         "reader does not read all files of this message. Left out: pictures, videos."
     )
     assert user.ask("And now?") == "And now?"
-    [first, *_] = shown_request(user)["messages"]  # type: ignore[misc]
+    messages = shown_request(user)["messages"]
+    assert isinstance(messages, list)
+    first = messages[0]
     assert first["content"].startswith("[The user sent a picture here, which you cannot see.]")
     assert first["content"].endswith("What is it?")
     choose_model(user, SEEING)
@@ -199,7 +201,9 @@ def test_what_a_model_does_not_see_of_earlier_messages_is_left_out(user: User) -
 
 
 def test_the_servers_limits_are_said_at_the_card(user: User) -> None:
-    attach(user, *[{**PHOTO, "name": f"{number}.png"} for number in range(7)])
+    names = [f"{number}.png" for number in range(7)]
+    photo = PHOTO["buffer"]
+    attach(user, *[FilePayload(name=each, mimeType="image/png", buffer=photo) for each in names])
     why = "The server takes at most 6 pictures in a conversation."
     expect(state(user, "6.png")).to_have_text(why)
     user.page.get_by_role("button", name="Remove 0.png").click()
