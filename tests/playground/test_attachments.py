@@ -1,4 +1,4 @@
-"""Attached files say at once what they take of the context, and what stands against them."""
+"""Attached files say at once how much of the context they take, and why they cannot be sent."""
 
 import json
 import zlib

@@ -1,4 +1,4 @@
-"""Conversations are imported from three formats, whatever a file says, and exported all at once."""
+"""Conversations are imported from three formats and exported; hostile files do no harm."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -54,7 +54,7 @@ _FILL = """async ([seed, texts]) => {
 
 
 def choose(user: User, *files: tuple[str, Json | bytes]) -> str:
-    """Imports files, and returns what the page says about them."""
+    """Imports files, and returns the page's report about them."""
     page = user.page
     if page.locator("dialog").count() == 0:
         page.click("#manage")
@@ -171,7 +171,8 @@ OPEN_WEBUI = {
 
 
 def test_chatgpt_conversations_keep_branches_times_and_models(user: User) -> None:
-    second = {**CHATGPT, "title": "Second", "mapping": {"q": CHATGPT["mapping"]["q"]}}  # type: ignore[index]
+    mapping = {"q": CHATGPT["mapping"]["q"]}  # type: ignore[index]
+    second = {**CHATGPT, "title": "Second", "mapping": mapping}
     said = choose(
         user,
         ("conversations-000.json", [CHATGPT]),

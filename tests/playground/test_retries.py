@@ -38,7 +38,7 @@ class Refusals:
 
 
 def listen(user: User) -> None:
-    """Collects what is announced to screen readers in `window.announced`."""
+    """Collects the announcements for screen readers in `window.announced`."""
     user.page.evaluate(
         """() => {
           window.announced = [];
@@ -59,7 +59,7 @@ def test_a_request_that_is_refused_for_now_is_sent_again(status: int, user: User
     expect(note).to_contain_text(f"The server {what}. Next try in ")
     assert violations(user.page) == []
     refusals.is_over = True
-    user.wait_for_answer()  # without a click
+    user.wait_for_answer()  # no click is needed
     assert user.texts == ["hello", "hello"]
     expect(note).to_have_count(0)
     heard = user.page.evaluate("window.announced")
