@@ -19,6 +19,7 @@ from ouzel.prompts.vision.loader import load_video_processor
 from ouzel.types.engine_request import EngineRequest
 from tests.api.byte_tokens import byte_tokenizer
 from tests.api.engines import repeat_user_message
+from tests.api.server_setup import ServerSetup
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.media.files import saved
 from tests.prompts.vision.checkpoints import loaded
@@ -94,6 +95,7 @@ def seeing_server(
     config: ServerConfig | None = None,
     media: MediaConfig | None = None,
     store_url: str | None = None,
+    further: tuple[ServerSetup, ...] = (),
 ) -> AbstractContextManager[RunningServer]:
     """Starts a server; writes the model's small files into the empty `directory`."""
     image_processor = loaded(directory, FILES)
@@ -108,6 +110,7 @@ def seeing_server(
         image_processor=image_processor,
         video_processor=load_video_processor(directory),
         media=media or MediaConfig(),
+        further=further,
     )
 
 

@@ -103,6 +103,15 @@ class RunningServer:
         """Runs `work` in the server's event loop and waits for its end."""
         asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
+    def break_connections(self) -> None:
+        """Breaks off all connections; the server's work goes on."""
+
+        def abort() -> None:
+            for connection in tuple(self._server.server_state.connections):
+                connection.transport.abort()
+
+        self._loop.call_soon_threadsafe(abort)
+
     def stop(self) -> None:
         self._server.should_exit = True
         self._thread.join()

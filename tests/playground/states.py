@@ -16,6 +16,14 @@ _ANSWER = (
     "# Title\n\n<think>no</think>\n\n| a | b |\n|--|--|\n| 1 | `2` |\n\n"
     "```python\nx = 1\n```\n\n- a\n- [ ] b\n\n> c\n\n$x^2$ and ![d](https://example.org/d.png)"
 )
+_MARKDOWN = (
+    "So $x^2$[^1] is\n\n$$\n\\frac{a}{b} + \\text{x}\n$$\n\nand\n\n"
+    "\\[ " + " + ".join(f"x_{{{number}}}" for number in range(60)) + " \\] not $\\frac{$.\n\n"
+    "[^1]: A note.\n\n```html\n<p>1</p>\n```\n\n"
+    "```mermaid\ngraph LR\n  1{2} -->|3| 4[(5)]\n  subgraph 6\n    4\n  end\n```\n\n"
+    "```mermaid\nsequenceDiagram\n  1->>2: 3\n  loop 4\n    2-->>1: 5\n  end\n```\n\n"
+    '```mermaid\npie\n  "1" : 2\n  "3" : 4\n```\n\n```mermaid\ngantt\n```'
+)
 
 
 def walk_through_chat(user: User, look: Look) -> None:
@@ -34,6 +42,19 @@ def walk_through_chat(user: User, look: Look) -> None:
     user.click("Request")
     look("request")
     page.keyboard.press("Escape")
+
+
+def walk_through_markdown(user: User, look: Look) -> None:
+    """Shows formulas, notes, a page and diagrams in an answer."""
+    page = user.page
+    user.ask(_MARKDOWN)
+    expect(page.locator(".formula math")).to_have_count(3)
+    for name in ("Preview", "Show as a picture"):
+        for control in page.locator(".code-head button", has_text=name).all():
+            control.click()
+    expect(page.locator("iframe")).to_have_count(1)
+    expect(page.locator(".diagram svg")).to_have_count(3)
+    look("formulas, notes, a page and diagrams")
 
 
 def walk_through_settings(user: User, look: Look) -> None:
@@ -116,6 +137,7 @@ def _uncover(user: User) -> None:
 
 CHAT_WALKS: tuple[Walk, ...] = (
     walk_through_chat,
+    walk_through_markdown,
     walk_through_settings,
     walk_through_dialogs,
     walk_through_list,

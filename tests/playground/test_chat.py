@@ -12,12 +12,6 @@ from playwright.sync_api import Page, expect
 
 from tests.api.serving import RunningServer, running_server
 from tests.playground.chromium import User
-from tests.prompts.families import QWEN
-
-STRICT = (
-    "{%- for message in messages %}{%- if loop.index0 % 2 == 1 and message.role == 'user' %}"
-    "{{- raise_exception('user and assistant must take turns') }}{%- endif %}{%- endfor %}" + QWEN
-)
 
 
 @pytest.fixture(scope="module")
@@ -138,27 +132,6 @@ def test_a_refusal_is_shown_and_can_be_tried_again(user: User) -> None:
     user.click("Try again")
     user.wait_for_answer()
     assert user.texts == ["hello", "hello"]
-
-
-def test_a_message_behind_a_failed_one_takes_its_place(user_at: UserAt) -> None:
-    """The template refuses two user messages in a row, as the templates of Mistral and Gemma do."""
-    with running_server(chat_template=STRICT) as strict:
-        user = user_at(strict)
-        user.open_settings()
-        user.page.fill("#set-stop", "\n".join("abcdefghij" * 7))
-        user.ask("fails")
-        expect(user.page.locator(".note.error")).to_contain_text("stop")
-        user.page.fill("#set-stop", "")
-
-        user.ask("once more")
-        user.ask("and on")
-
-        assert user.texts == ["once more", "once more", "and on", "and on"]
-        expect(user.page.locator(".note.error")).to_have_count(0)
-        assert "2 / 2" in user.message(0).inner_text()
-        user.click("Branch before", user.message(0))
-        assert user.texts[0] == "fails"
-        user.page.wait_for_selector(".note.error")
 
 
 def test_after_an_engine_fault_the_received_text_and_the_error_are_shown(user: User) -> None:

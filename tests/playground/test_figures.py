@@ -78,6 +78,46 @@ def test_requests_of_all_models_count_together(page: Page) -> None:
         expect(current(page, "Outcomes", "Completed")).to_have_text("3")
 
 
+def totals(page: Page) -> list[list[str]]:
+    """Returns the cells of the table of counts since the start, without its times."""
+    rows = page.locator(".totals tbody tr").all()
+    return [row.locator("th, td").all_inner_texts()[:5] for row in rows]
+
+
+def test_counts_since_the_start_stand_in_a_row_for_each_model(page: Page) -> None:
+    """They include what came before the page was opened."""
+    page.set_default_timeout(0)
+    with running_server(further=(ServerSetup(names=("other",)),)) as server:
+        ask(server, times=2)
+        ask(server, SAYS_HELLO | {"model": "other"})
+        page.goto(server.url + PATH)
+        page.wait_for_selector("body.ready")
+        expect(page.locator(".totals caption")).to_contain_text("The server started at ")
+        rows = {row[0]: row[1:] for row in totals(page)}
+        assert list(rows) == ["All models", "org/parrot", "other"]
+        assert [rows[name][0] for name in rows] == ["3", "2", "1"]
+        generated = [int(rows[name][3]) for name in rows]
+        assert generated[0] == generated[1] + generated[2] and generated[2] >= len("hello")
+        first = page.locator(".totals tbody tr").first.locator("td").all_inner_texts()
+        assert all(re.fullmatch(r"[\d.]+ m?s|0", text) for text in first[4:])
+        ask(server, SAYS_HELLO | {"model": "other"})
+        wait_for_new_reading(page)
+        assert [row[1] for row in totals(page)] == ["4", "2", "2"]
+
+
+def test_percentiles_are_read_from_buckets(figures: Page) -> None:
+    script = """async ([counts, share]) => {
+      const { quantileOf } = await import("/playground/modules/figures/quantile.js");
+      const bounds = [1, 2, 4, Infinity];
+      return quantileOf(counts.map((count, index) => ({ count, bound: bounds[index] })), share);
+    }"""
+    assert figures.evaluate(script, [[10, 10, 10, 10], 0.5]) == 0.5
+    assert figures.evaluate(script, [[0, 10, 20, 20], 0.9]) == 3.6
+    assert figures.evaluate(script, [[0, 0, 0, 5], 0.99]) == 4  # above the last bound
+    assert figures.evaluate(script, [[0, 0, 0, 0], 0.5]) is None
+    assert figures.evaluate(script, [[], 0.5]) is None
+
+
 def test_the_figures_of_requests_are_drawn(figures: Page, server: RunningServer) -> None:
     before = int(tile(figures, "Tokens since start").inner_text())
     ask(server, times=3)

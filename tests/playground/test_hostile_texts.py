@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import expect
 
+from ouzel.config import MediaConfig
 from tests.api.seeing import seeing_server
 from tests.api.serving import RunningServer
 from tests.playground.chromium import User
@@ -66,7 +67,8 @@ ATTEMPTS = [
     f"__proto__ constructor {{{{constructor.constructor('{HIT}')()}}}} ${{{HIT}}}",
 ]
 FORBIDDEN = (
-    "script, iframe, object, embed, svg, form, base, meta, style, link, video, audio, input, math"
+    "script, iframe, object, embed, svg, form, base, meta, style, link, video, audio, input, "
+    "maction, math :is([href], [id], [class=primary])"
 )
 
 FURTHER = pytest.mark.release("hostile texts in further places of the playground")
@@ -92,7 +94,8 @@ def untouched(user: User) -> None:
 
 @pytest.fixture(scope="module")
 def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with seeing_server(tmp_path_factory.mktemp("seeing")) as server:
+    media = MediaConfig(max_images=len(ATTEMPTS))
+    with seeing_server(tmp_path_factory.mktemp("seeing"), media=media) as server:
         yield server
 
 
@@ -161,5 +164,6 @@ def test_names_of_files_are_text(
     user.ask("look")
     untouched(user)
     user.choose_picture(names[0], b"\0", media_type="text/plain")
-    expect(user.page.locator("#notice")).to_contain_text("<script>")
+    expect(user.page.locator("#attachments .file-name")).to_contain_text("<script>")
+    expect(user.page.locator("#attachments .file-state")).to_contain_text("It is no file that")
     untouched(user)

@@ -14,10 +14,11 @@ from ouzel.playground import DIRECTORY
 from tests.playground.chromium import chromium_path, running_browser
 
 _ICONS = DIRECTORY / "icons"
-_COLOURS = 64  # in a file
-_BACKGROUND = "#134e4a"  # the disc of the icon
-# Systems cut a maskable icon to their own shape: only the middle 80 % are sure to be seen.
-_MASKABLE_SHARE = 0.9  # of the disc, whose edge has the colour of the background
+_COLOURS = 64  # the number of colours in a file
+_BACKGROUND = "#134e4a"  # the colour of the disc
+# Systems cut a maskable icon to their own shape: only the middle 80 % are sure to be seen. The disc
+# may be wider, because its edge has the colour of the background.
+_MASKABLE_SHARE = 0.9
 
 
 def _draw(browser: Browser, size: int, *, share: float = 1.0, background: str = "") -> bytes:

@@ -78,6 +78,10 @@ MARKS = (
         '"',
         "{",
         "5",
+        "[^1]",
+        "[^1]: ",
+        "\\begin{align}",
+        "\\end{align}\n",
     ),
 )
 WORDS = ("a", "word ", "中文字", "。", "é", "😀", "x", "\n", "\n")
@@ -121,6 +125,16 @@ def f(x: int) -> str:
 
 
     more of it
+
+A note[^1] and [^none].
+
+[^1]: the note
+    goes *on*
+[^2]: other
+
+\\begin{align}
+a &= b
+\\end{align}
 
 ***
 Setext

@@ -58,6 +58,7 @@ class SharedServices:
     containers: Containers | None  # they run the code of models; None if the sandbox is off
     file_search: FileSearch | None  # None without a store
     files: UploadedFiles  # the files that messages name
+    media: MediaConfig  # limits of pictures, videos and PDFs
 
     @classmethod
     def of(
@@ -96,6 +97,7 @@ class SharedServices:
             containers=containers,
             file_search=file_search,
             files=UploadedFiles(store, media),
+            media=media,
         )
 
     def open_requests(self) -> list[OpenRequest]:

@@ -13,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 _LEVEL = 9
-_WORTH = 0.9  # of the size, at most, for a file that is sent compressed
+# A file is sent compressed if its size shrinks to this share or less.
+_WORTH = 0.9
 _GZIP = re.compile(r"\s*(?:gzip|x-gzip)\s*(?:;\s*q=([01](?:\.\d{0,3})?)\s*)?", re.IGNORECASE)
 
 

@@ -39,7 +39,8 @@ class Site:
         shared = catalogue.shared
         self._catalogue = catalogue
         self._config = shared.config
-        self._max_logprobs = shared.limits.max_logprobs
+        self._limits = shared.limits
+        self._media = shared.media
         self._keeps_conversations = shared.store is not None
         self._max_file_bytes = None if shared.store is None else shared.max_file_bytes
         self._operations = operations
@@ -75,11 +76,15 @@ class Site:
             needs_api_key=bool(config.api_key),
             keeps_conversations=self._keeps_conversations,
             max_file_bytes=self._max_file_bytes,
+            max_body_bytes=self._limits.max_body_bytes,
+            max_media_bytes=self._media.max_media_bytes,
+            max_images=self._media.max_images,
+            max_videos=self._media.max_videos,
             searches_files=self._searches_files(),
             takes_mcp_urls=self._catalogue.shared.hosted.takes_mcp_urls,
             has_admin_key=bool(config.admin_api_key),
             models_memory_bytes=self._models_memory(),
-            max_logprobs=self._max_logprobs,
+            max_logprobs=self._limits.max_logprobs,
             base_urls={name: url + end for name, path, end in _APIS if path in paths},
             openapi=f"{config.root_path}/openapi.json",
         )

@@ -1,4 +1,4 @@
-"""Lists the headers of all answers for browsers: the content policy, caching, and what may vary."""
+"""Lists the headers of answers for browsers: content policies, caching and variants."""
 
 # The page loads nothing from elsewhere, has no inline script, and no other page may frame it. Its
 # one policy of trusted types lets through the address of the service worker.
@@ -8,6 +8,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "script-src 'self'",
         "style-src 'self'",
         "img-src 'self' data: blob:",
+        "media-src data:",
         "connect-src 'self'",
         "frame-src 'self'",
         "manifest-src 'self'",

@@ -15,6 +15,10 @@ class Index(msgspec.Struct):
     needs_api_key: bool
     keeps_conversations: bool
     max_file_bytes: int | None  # limit of one uploaded file; None: no files are stored
+    max_body_bytes: int  # limit of the body of one request, with the files in it
+    max_media_bytes: int  # limit of one picture, video or PDF of a message
+    max_images: int  # limit of the pictures in one request; a page of a PDF is one
+    max_videos: int  # limit of the videos in one request
     searches_files: bool  # the server has a model for the vectors of vector stores
     # clients may name MCP servers by their URLs
     takes_mcp_urls: bool

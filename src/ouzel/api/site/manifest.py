@@ -11,7 +11,7 @@ from ouzel.playground import LANGUAGES, RIGHT_TO_LEFT, read_texts
 
 NAME = "manifest.webmanifest"
 _MEDIA_TYPE = "application/manifest+json"
-_COLOUR = "#134e4a"  # of the icon
+_COLOUR = "#134e4a"  # the background of the icon
 # (file, sizes, purpose); browsers that install pages want PNG files of these sizes
 _ICONS = (
     ("icon.svg", "any", "any"),

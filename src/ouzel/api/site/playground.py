@@ -33,7 +33,7 @@ _MEDIA_TYPES = {
     ".png": "image/png",
     ".json": "application/json",
 }
-_PLACE = re.compile(r"\{\{([\w.]+)\}\}")  # of a text in a page
+_PLACE = re.compile(r"\{\{([\w.]+)\}\}")  # where a text stands in a page
 
 
 class PlaygroundFile:

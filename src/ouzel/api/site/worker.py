@@ -33,7 +33,7 @@ class ShellWorker:
 
 
 class RetiredWorker:
-    """Takes the place of the worker on a server without playground: it deletes what it kept."""
+    """Replaces the worker on a server without playground, and deletes the offline copy."""
 
     def __init__(self, root_path: str) -> None:
         self._script = Content((DIRECTORY / "worker_retired.js").read_bytes(), _SCRIPT)

@@ -11,12 +11,11 @@ const UNREACHABLE = translate("server.unreachable");
 /** The server's root, which a proxy may have put below a prefix. */
 export const ROOT = new URL("../../", import.meta.url);
 
-/** The API refused a request, or could not be reached: `status` is 0 then. */
+/** The API refused a request, or could not be reached: `status` is 0 then. `retryAfter_s` is null unless the API says it. */
 export class ApiError extends Error {
-  constructor(status, message, field = null) {
+  constructor(status, message, { field = null, retryAfter_s = null } = {}) {
     super(message);
-    this.status = status;
-    this.field = field;
+    Object.assign(this, { status, field, retryAfter_s });
   }
 }
 
@@ -63,12 +62,12 @@ export class Api {
 
   /** Iterates over the events of a stream; aborting the signal ends the request. */
   async *stream(path, body, signal) {
-    const response = await this.#fetch(path, posting(body, signal));
-    try {
-      yield* eventsOf(response);
-    } catch (error) {
-      throw error instanceof TypeError ? new ApiError(0, BROKEN_OFF) : error; // browsers have words of their own for it
-    }
+    yield* await this.openStream(path, { body, signal });
+  }
+
+  /** Returns the events of a stream, once the server has accepted the request. Without a body it is a GET. */
+  async openStream(path, { body, signal }) {
+    return read(await this.#fetch(path, body === undefined ? { signal } : posting(body, signal)));
   }
 
   async #fetch(path, options, reach = reached) {
@@ -80,6 +79,14 @@ export class Api {
       if (response.status !== 401) throw error;
       if (key === Api.key) await this.askForKey(key ? error.message : "");
     }
+  }
+}
+
+async function* read(response) {
+  try {
+    yield* eventsOf(response);
+  } catch (error) {
+    throw error instanceof TypeError ? new ApiError(0, BROKEN_OFF) : error; // browsers have words of their own for it
   }
 }
 
@@ -117,5 +124,14 @@ function sentForm(path, { form, onProgress, signal }, key) {
 async function errorOf(response) {
   const body = await response.json().catch(() => null);
   const said = body?.error ?? {};
-  return new ApiError(response.status, said.message ?? translate("server.status", { status: String(response.status) }), said.param);
+  const message = said.message ?? translate("server.status", { status: String(response.status) });
+  return new ApiError(response.status, message, { field: said.param, retryAfter_s: secondsUntil(response.headers.get("retry-after")) });
+}
+
+/** Reads a header that has seconds or a date; null where it has neither. */
+function secondsUntil(text) {
+  if (text === null || text.trim() === "") return null;
+  const seconds = Number(text);
+  const until = Number.isNaN(seconds) ? (Date.parse(text) - Date.now()) / 1000 : seconds;
+  return Number.isFinite(until) ? Math.max(until, 0) : null;
 }

@@ -14,6 +14,10 @@ export class Server {
     this.version = index.version;
     this.keepsConversations = index.keeps_conversations;
     this.maxFileBytes = index.max_file_bytes; // null: it stores no files
+    this.maxBodyBytes = index.max_body_bytes;
+    this.maxMediaBytes = index.max_media_bytes; // of one picture, video or PDF
+    this.maxPictures = index.max_images; // of one request; a page of a PDF is one
+    this.maxVideos = index.max_videos;
     this.searchesFiles = index.searches_files;
     this.maxLogprobs = index.max_logprobs;
     this.takesMcpUrls = index.takes_mcp_urls; // a person may name MCP servers of one's own
@@ -89,6 +93,10 @@ class Model {
     return translate("server.noTemplate", { model: this.name });
   }
 
+  get isInMemory() {
+    return this.state === null || ["ready", "idle"].includes(this.state);
+  }
+
   /** Tells whether it goes on with texts. */
   get completes() {
     return this.capabilities.has("completion");
@@ -101,6 +109,10 @@ class Model {
 
   get seesImages() {
     return this.inputs.has("image");
+  }
+
+  get seesVideos() {
+    return this.inputs.has("video");
   }
 
   get readsPdfs() {

@@ -1,81 +1,93 @@
-// The list of conversations: each can be opened, renamed, exported and deleted, and a search looks through all of them.
+// The list of conversations: each can be opened, pinned, renamed, exported and deleted, and a search looks through all.
 
 import { announce } from "./announcer.js";
-import { confirmed, openDialog } from "./dialogs/dialog.js";
-import { button, byId, download, element, fill, isComposing } from "./dom.js";
-import { fileName, jsonText, markdownText } from "./storage/export.js";
+import { button, byId, element, fill } from "./dom.js";
+import { offerExport } from "./list/export_dialog.js";
+import { focusAgain, focusedPlace } from "./list/focus.js";
+import { groupsOf } from "./list/groups.js";
+import { rowOf, titleField } from "./list/row.js";
+import { UnknownConversation } from "./storage/library.js";
 import { translate } from "./texts/texts.js";
 
-const MAX_SHOWN = 300;
+const MAX_SHOWN = 300; // rows that are drawn before a person asks for more
 
 export class Sidebar {
   #isRenaming = false;
+  #numShown = MAX_SHOWN;
 
   /** `onChoice` is called when a conversation has been chosen and is shown. */
-  constructor({ library, chat, notice, onChoice }) {
-    Object.assign(this, { library, chat, notice, onChoice });
+  constructor({ library, chat, deletions, notice, onChoice }) {
+    Object.assign(this, { library, chat, deletions, notice, onChoice });
     this.search = byId("search");
     this.search.addEventListener("input", () => this.#find());
+    document.addEventListener("keydown", (event) => this.#press(event));
   }
 
-  #find() {
+  async #find() {
+    this.#numShown = MAX_SHOWN;
     this.draw();
-    announce(translate("list.found", { count: this.library.found(this.search.value).length }));
+    await this.library.records.loadWords();
+    this.draw();
+    announce(translate("list.found", { count: this.#found().length }));
+  }
+
+  #found() {
+    return this.library.records.found(this.search.value);
   }
 
   /** Draws the list anew, at any time: the focus stays where it is, and a title that is being written is left alone. */
   draw() {
     if (this.#isRenaming) return;
     const place = focusedPlace();
-    const records = this.library.found(this.search.value);
-    const empty = translate(this.search.value ? "list.nothingFound" : "list.noneYet");
-    const rows = records.slice(0, MAX_SHOWN).map((record) => this.#row(record));
-    fill(byId("conversations"), ...(rows.length > 0 ? rows : [element("li", { class: "muted empty", text: empty })]));
+    const records = this.#found();
+    const isSearch = this.search.value.trim() !== "";
+    const shown = records.slice(0, this.#numShown);
+    const groups = isSearch ? [{ title: null, records: shown }] : groupsOf(pinnedFirst(records).slice(0, this.#numShown));
+    const empty = element("p", { class: "muted empty", text: translate(isSearch ? "list.nothingFound" : "list.noneYet") });
+    const more = records.length > shown.length ? button(translate("list.showMore"), () => this.#showMore(), { class: "more" }) : null;
+    fill(byId("conversations"), ...(records.length === 0 ? [empty] : groups.map((group, index) => this.#group(group, index))), more);
     if (place !== null) focusAgain(place);
   }
 
-  #row(record) {
-    const isCurrent = record.key === this.chat.current.key;
-    const open = button(record.title, () => this.#open(record.key), { class: "title", dir: "auto", "aria-current": isCurrent ? "true" : null, title: record.title });
-    const row = element("li", { class: isCurrent ? "current" : null, data: { key: record.key } }, open);
-    const tools = [
-      button(translate("list.rename", record), () => this.#rename(row, record), { icon: "✎" }),
-      button(translate("list.export", record), () => this.#export(record), { icon: "⤓" }),
-      button(translate("list.delete", record), () => this.#delete(record), { icon: "×" }),
-    ];
-    row.append(element("span", { class: "row-tools" }, ...tools));
-    return row;
+  #group({ title, records }, index) {
+    const rows = records.map((record) => rowOf(record, record.key === this.chat.current.key, this.#actions));
+    if (title === null) return element("ul", { "aria-label": translate("list.conversations") }, ...rows);
+    const id = `group-${index}`;
+    return element("section", {}, element("h2", { class: "group", id, text: title }), element("ul", { "aria-labelledby": id }, ...rows));
   }
 
-  async #open(key) {
+  #actions = {
+    open: (record) => this.#open(record),
+    pin: ({ key, isPinned = false }) => this.library.pin(key, !isPinned),
+    rename: (record, row) => this.#rename(record, row),
+    exportOne: (record) => this.#export(record),
+    remove: (record) => this.#delete(record),
+  };
+
+  #showMore() {
+    const numBefore = this.#numShown;
+    this.#numShown += MAX_SHOWN;
+    this.draw();
+    byId("conversations").querySelectorAll(".title")[numBefore]?.focus();
+  }
+
+  async #open({ key, snippet = null }) {
     try {
       await this.chat.open(key);
-      this.onChoice();
+      if (this.chat.current.key === key) this.onChoice(snippet);
     } catch (error) {
-      const isGone = error.status === 404;
-      this.notice(isGone ? translate("list.goneFromServer") : error.message);
+      this.notice(isGone(error) ? translate("list.goneFromServer") : error.message);
     }
     this.draw();
   }
 
-  #rename(row, record) {
-    const input = element("input", { "aria-label": translate("list.title"), dir: "auto", maxlength: 200 });
-    input.value = record.title;
+  #rename(record, row) {
     this.#isRenaming = true;
-    const end = async (isKept) => {
-      if (!this.#isRenaming) return;
+    const input = titleField(record.title, async (title) => {
       this.#isRenaming = false;
-      const title = input.value.trim();
-      if (isKept && title) await this.#keepTitle(record.key, title);
+      if (title !== null) await this.#keepTitle(record.key, title);
       this.draw();
-    };
-    input.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (isComposing(event)) return;
-      if (event.key === "Enter") end(true);
-      if (event.key === "Escape") end(false);
     });
-    input.addEventListener("blur", () => end(true));
     fill(row, input);
     input.select();
   }
@@ -87,52 +99,51 @@ export class Sidebar {
     this.chat.view.onState();
   }
 
-  async #export(record) {
-    const conversation = await this.#loaded(record);
-    if (conversation === null) return;
-    const offer = (name, text, ending, mediaType) =>
-      button(name, () => {
-        download(fileName(record.title, ending), text(conversation), mediaType);
-        dialog.close();
-      });
-    const choices = [offer(translate("list.asMarkdown"), markdownText, "md", "text/markdown"), offer(translate("list.asJson"), jsonText, "json", "application/json")];
-    const dialog = openDialog(translate("list.exportTitle"), [element("div", { class: "row" }, ...choices)]);
-  }
-
-  async #loaded({ key }) {
+  async #export({ key, title }) {
     try {
-      return this.chat.held(key) ?? (await this.library.load(key));
+      offerExport(title, this.chat.held(key) ?? (await this.library.load(key)));
     } catch (error) {
-      this.notice(error.message);
-      return null;
+      this.notice(isGone(error) ? translate("list.goneFromServer") : error.message);
     }
   }
 
-  async #delete({ key, title, files = [] }) {
-    const question = translate(files.length > 0 ? "list.deleteWithFiles" : "list.deleteForGood", { title });
-    if (!(await confirmed(translate("list.deleteTitle"), question, translate("list.deleteIt")))) return;
-    try {
-      await this.library.remove(key);
-      this.chat.drop(key);
-    } catch (error) {
-      this.notice(error.message);
-    }
+  /** Deletes at once; for a while it can be taken back. */
+  async #delete({ key, title }) {
+    const isShown = this.chat.current.key === key;
+    await this.deletions.begin(key);
+    this.chat.drop(key);
     this.draw();
+    const undo = { label: translate("list.undo"), act: () => this.#undo(key, isShown) };
+    this.notice(translate("list.isDeleted", { title }), () => this.deletions.has(key), undo);
+  }
+
+  async #undo(key, isToShow) {
+    const back = await this.deletions.undo(key);
+    if (back === null) return;
+    announce(translate("list.isBack"));
+    if (isToShow && this.chat.current.nodes.length === 0) await this.#open({ key: back });
+    this.#focus(back);
+    this.chat.view.onState();
+  }
+
+  /** Ctrl+Z takes back the newest deletion, unless it is of what a person writes. */
+  #press(event) {
+    const isUndo = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "z";
+    if (!isUndo || event.target.closest("input, textarea, select, [contenteditable], dialog") !== null) return;
+    this.#undo(undefined, false);
+  }
+
+  #focus(key) {
+    const row = [...byId("conversations").querySelectorAll("[data-key]")].find((each) => each.dataset.key === key);
+    row?.querySelector(".title").focus();
   }
 }
 
-/** Returns which button of which row has the focus; null where it is elsewhere. */
-function focusedPlace() {
-  const row = document.activeElement?.closest("#conversations li") ?? null;
-  if (row === null) return null;
-  const button = [...row.querySelectorAll("button")].indexOf(document.activeElement);
-  return { key: row.dataset.key, index: [...row.parentElement.children].indexOf(row), button: Math.max(button, 0) };
+function pinnedFirst(records) {
+  return [...records.filter(({ isPinned }) => isPinned), ...records.filter(({ isPinned }) => !isPinned)];
 }
 
-/** Gives the focus to the same button, or where its row is gone to the one that took its place. */
-function focusAgain({ key, index, button }) {
-  const rows = [...byId("conversations").children];
-  const same = rows.find((row) => row.dataset.key === key);
-  const title = (same ?? rows[Math.min(index, rows.length - 1)]).querySelector("button");
-  (same?.querySelectorAll("button")[button] ?? title ?? byId("new")).focus();
+/** The server, or the browser, has a conversation of the list no more. */
+function isGone(error) {
+  return error.status === 404 || error instanceof UnknownConversation;
 }

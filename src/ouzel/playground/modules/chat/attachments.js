@@ -3,13 +3,18 @@
 import { arrange, element } from "../dom.js";
 import { SentAttachment } from "../files/attachment.js";
 import { Chip } from "../files/chip.js";
+import { roomTaken, takeRoom } from "../files/limits.js";
+import { translate } from "../texts/texts.js";
 
 export class Attachments {
   #chips = new Map();
 
-  /** `list` is the element that shows them; `onRemove` is called when a person has taken one away. */
-  constructor(list, onRemove) {
-    Object.assign(this, { list, onRemove });
+  /**
+   * `list` is the element that shows them; `onRemove` is called when a person has taken one away, and `onChange` when
+   * something about them has changed.
+   */
+  constructor(list, onRemove, onChange = () => {}) {
+    Object.assign(this, { list, onRemove, onChange });
   }
 
   get items() {
@@ -17,13 +22,33 @@ export class Attachments {
   }
 
   add(items) {
-    for (const item of items) this.#chips.set(item, new Chip(item, { onRemove: () => this.#remove(item) }));
+    for (const item of items) {
+      const chip = new Chip(item, { onRemove: () => this.#remove(item) });
+      this.#chips.set(item, chip);
+      item.onChange = () => {
+        if (!this.#chips.has(item)) return;
+        this.onChange();
+        chip.draw();
+      };
+    }
+    this.onChange();
     this.#draw();
   }
 
   /** Shows the pictures and files of a message that is edited. */
   addSent({ images, files }) {
     this.add([...images.map((image) => new SentAttachment({ image })), ...files.map((file) => new SentAttachment({ file }))]);
+  }
+
+  /** Lets each file say what stands against it: the model, and the room that others have left. */
+  consider(situation) {
+    if (this.#chips.size === 0) return;
+    const room = roomTaken(situation.messages);
+    for (const [item, chip] of this.#chips) {
+      item.consider(situation, room);
+      if (!item.refusal) takeRoom(room, item);
+      chip.draw();
+    }
   }
 
   /** Takes all files away, and returns what a message has of them. */
@@ -47,13 +72,14 @@ export class Attachments {
 
   /** Resolves when no file is read or uploaded any more. */
   async settle() {
-    while (this.items.some(({ isReady, isFailed }) => !isReady && !isFailed)) await Promise.all(this.items.map(({ settled }) => settled));
+    while (this.items.some(({ isBusy }) => isBusy)) await Promise.all(this.items.map(({ settled }) => settled));
   }
 
   #remove(item) {
     this.#chips.delete(item);
     item.discard();
     this.#draw();
+    this.onChange();
     this.onRemove();
   }
 
@@ -63,5 +89,5 @@ export class Attachments {
 }
 
 export function attachmentList() {
-  return element("ul", { class: "attachments", "aria-label": "Files to send" });
+  return element("ul", { class: "attachments", "aria-label": translate("composer.filesToSend") });
 }

@@ -2,23 +2,25 @@
 
 import { showRequest } from "../dialogs/request_dialog.js";
 import { deleteUploaded, downloadFromSandbox } from "../files/files_of_server.js";
+import { isForPython } from "../files/kinds.js";
 import { shortName } from "../files/names.js";
 import { PYTHON } from "../server.js";
 import { isSettled } from "../storage/server_keeper.js";
 import { translate } from "../texts/texts.js";
 import { Conversation, message, titleOf } from "./conversation.js";
-import { bodyFor } from "./request.js";
+import { bodyFor, hasServerTools, withoutSecrets } from "./request.js";
 import { RunningAnswers, addResults } from "./running.js";
 import { Thread } from "./thread.js";
+import { unseenText } from "./unseen.js";
 
 export class Chat {
   #conversation = new Conversation();
   #opening = null; // the key of a conversation that is to be shown once it has come
 
-  /** `view.onState` is called when another conversation is shown, or an answer begins or ends. */
+  /** `view.release` gives away a conversation that another part of the page holds. `view.onState` is called when another conversation is shown, or an answer begins or ends. */
   constructor({ api, settings, library, view }) {
     Object.assign(this, { api, settings, library, view });
-    this.thread = new Thread(view.container, this);
+    this.thread = new Thread(view.container, this, view.toEnd);
     this.running = new RunningAnswers({ api, settings, view: this.#runningView(), save: (conversation) => this.#save(conversation) });
   }
 
@@ -30,14 +32,30 @@ export class Chat {
     return this.running.has(this.#conversation);
   }
 
-  begin() {
-    this.#show(new Conversation());
+  /** Returns the model that is chosen, and what it would read before the next message. */
+  get situation() {
+    const { settings } = this;
+    const messages = () => this.#conversation.path().map(({ message: said }) => said);
+    return {
+      model: settings.model,
+      server: settings.server,
+      get messages() {
+        return messages();
+      },
+      get usesServerTools() {
+        return hasServerTools(settings, messages());
+      },
+    };
+  }
+
+  begin(conversation = new Conversation()) {
+    this.#show(conversation);
   }
 
   /** Shows the conversation of this key, unless another one is shown or an answer is asked for before it has come. */
   async open(key) {
     const opening = (this.#opening = { key });
-    const loaded = this.running.held(key) ?? (await this.library.load(key));
+    const loaded = this.running.held(key) ?? this.view.release(key) ?? (await this.library.load(key));
     if (opening === this.#opening) this.#show(this.running.held(key) ?? loaded);
   }
 
@@ -50,30 +68,18 @@ export class Chat {
   drop(key) {
     const conversation = this.held(key);
     this.running.stop(conversation);
+    this.running.drop(key);
     if (conversation === this.#conversation) this.begin();
   }
 
   /** `attached` has pictures and files. Returns false where nothing was sent, and what was written is to stay. */
   send(content, attached) {
-    if (!this.#maySend() || !this.#canUse(attached.files)) return false;
+    if (!this.maySend(attached)) return false;
     const conversation = this.#conversation;
     conversation.title ||= titleOf(content || attached.files[0]?.name || translate("answer.titleOfPicture"));
-    conversation.add(this.#parentOfNext(conversation), message("user", { content, ...attached }));
+    conversation.add(conversation.activeLeaf, message("user", { content, ...attached }));
     this.running.answer(conversation);
     return true;
-  }
-
-  /**
-   * Returns the id of the node behind which the next message of a person belongs. A message that got no answer stays in
-   * a branch beside the next one: chat templates refuse two messages of a person in a row.
-   */
-  #parentOfNext(conversation) {
-    const last = conversation.node(conversation.activeLeaf);
-    const isFailed = last?.message.role === "assistant" && !isSettled(last.message);
-    const asked = isFailed ? conversation.node(last.parent) : last;
-    if (asked?.message.role === "user") return asked.parent;
-    if (isFailed) conversation.remove(last);
-    return conversation.activeLeaf;
   }
 
   stop() {
@@ -102,7 +108,8 @@ export class Chat {
   regenerate(node, model = null) {
     if (!this.#maySend()) return;
     const conversation = this.#conversation;
-    if (isSettled(node.message)) conversation.activeLeaf = node.parent;
+    if (node.message.error?.responseId) return void this.running.resumeNode(conversation, node);
+    if (isSettled(node.message) || conversation.hasBehind(node)) conversation.activeLeaf = node.parent;
     else conversation.remove(node);
     this.running.answer(conversation, { model });
   }
@@ -114,6 +121,13 @@ export class Chat {
   /** Lets a person choose the model of another answer. */
   regenerateWith(node) {
     this.view.chooseModel({ chosen: node.message.model, onChoose: (name) => this.regenerate(node, name) });
+  }
+
+  /** Asks again what got no answer. */
+  askAgain(node) {
+    if (!this.#maySend()) return;
+    this.#conversation.activeLeaf = node.id;
+    this.running.answer(this.#conversation);
   }
 
   show(node) {
@@ -162,9 +176,19 @@ export class Chat {
     return this.#conversation.path(id).flatMap((node) => node.message.hosted);
   }
 
+  /** Says what of a message the chosen model does not see; empty where it sees all. */
+  unseenOf({ message: said }) {
+    return said.images.length + said.files.length === 0 ? "" : unseenText(said, this.situation);
+  }
+
+  /** Shows the conversation again, after a choice of another model. */
+  redraw() {
+    this.thread.show(this.#conversation);
+  }
+
   showRequest(node) {
     if (this.settings.faults.length > 0) return this.#noticeFaults();
-    showRequest(bodyFor(this.settings, this.#conversation.path(node.parent)));
+    showRequest(withoutSecrets(bodyFor(this.settings, this.#conversation.path(node.parent))));
   }
 
   /** Returns the results of the other calls of an answer, which one that is edited has behind it. */
@@ -173,6 +197,11 @@ export class Chat {
     const behind = path.slice(path.indexOf(node) + 1).map((each) => each.message);
     const end = behind.findIndex((said) => said.role !== "tool");
     return end < 0 ? behind : behind.slice(0, end);
+  }
+
+  /** Tells whether a message may be sent now; where it may not, a notice says why. */
+  maySend(attached) {
+    return this.#maySend() && this.#canUse(attached.files);
   }
 
   #maySend() {
@@ -197,7 +226,7 @@ export class Chat {
       this.view.notice(translate("answer.onlyForSearches", { name: shortName(forSearch.name) }));
       return false;
     }
-    if (files.some(({ use }) => use === "python") && !settings.values.hostedTools.includes(PYTHON)) this.view.turnOn(PYTHON);
+    if (files.some(({ use }) => isForPython(use)) && !settings.values.hostedTools.includes(PYTHON)) this.view.turnOn(PYTHON);
     return true;
   }
 
@@ -215,7 +244,10 @@ export class Chat {
         this.#draw();
       },
       onDelta: (conversation, node, delta) => isShown(conversation) && this.thread.append(node, delta),
-      onEnd: (conversation) => isShown(conversation) && this.#draw(),
+      onWait: (conversation) => isShown(conversation) && this.thread.showWait(conversation),
+      onRestart: (conversation, node) => isShown(conversation) && this.thread.redraw(node),
+      onChange: (conversation) => isShown(conversation) && this.#draw(),
+      onChangeElsewhere: (conversation) => isShown(conversation) && this.open(conversation.key).catch(() => {}), // it may be deleted
     };
   }
 
@@ -227,6 +259,7 @@ export class Chat {
     this.#opening = null;
     this.settings.look(conversation);
     this.#conversation = conversation;
+    if (conversation.key !== undefined) this.running.resume(conversation);
     this.#draw();
   }
 

@@ -1,7 +1,13 @@
 // Where a person writes: Enter sends, Shift and Enter begins a line, Escape stops the answer.
 
 import { byId, isComposing } from "../dom.js";
+import { MAX_FILES } from "../files/attaching.js";
+import { filesOfDrop } from "../files/dropped.js";
+import { shortName } from "../files/names.js";
+import { translate } from "../texts/texts.js";
 import { Attachments } from "./attachments.js";
+import { ComposerLine } from "./composer_line.js";
+import { LongPaste } from "./long_paste.js";
 
 const DROP_MS = 200; // how long after its last event nothing is dragged over the page any more
 
@@ -11,14 +17,17 @@ export class Composer {
 
   /**
    * `onSend` gets the text and the pictures and files, and returns whether they were taken; `notice` shows a line, and
-   * `attaching` makes attachments of files.
+   * `attaching` makes attachments of files. `situation` returns the model, the server, the messages before, and whether
+   * the server runs tools.
    */
-  constructor({ onSend, onStop, notice, attaching }) {
-    Object.assign(this, { onSend, onStop, notice, attaching });
+  constructor({ onSend, onStop, notice, attaching, situation }) {
+    Object.assign(this, { onSend, onStop, notice, attaching, situation });
     this.form = byId("composer");
     this.area = byId("prompt");
-    this.attachments = new Attachments(byId("attachments"), () => this.focus());
-    this.picker = byId("file-picker");
+    this.attachments = new Attachments(byId("attachments"), () => this.focus(), () => this.#consider());
+    this.pickers = [byId("file-picker"), byId("camera")];
+    this.line = new ComposerLine(attaching.counter, () => this.#consider());
+    this.longPaste = new LongPaste(this.area, (file) => this.#take([file]));
     this.isBusy = false;
     this.#listen();
   }
@@ -30,6 +39,7 @@ export class Composer {
     byId("send").hidden = isBusy;
     byId("stop").hidden = !isBusy;
     if (isOnButton && document.activeElement.hidden) this.focus();
+    this.#consider();
   }
 
   focus() {
@@ -43,12 +53,13 @@ export class Composer {
     });
     this.area.addEventListener("keydown", (event) => this.#press(event));
     this.area.addEventListener("input", () => this.#fit());
-    this.area.addEventListener("paste", (event) => !isRichText(event.clipboardData) && this.#takeFiles(event, event.clipboardData.files));
-    this.picker.addEventListener("change", () => this.#take(this.picker.files));
-    byId("attach").addEventListener("click", () => this.picker.click());
+    this.area.addEventListener("paste", (event) => this.#paste(event));
+    for (const picker of this.pickers) picker.addEventListener("change", () => this.#take(picker.files));
+    byId("attach").addEventListener("click", () => byId("file-picker").click());
+    byId("photograph").addEventListener("click", () => byId("camera").click());
     byId("stop").addEventListener("click", () => this.onStop());
     document.addEventListener("dragover", (event) => this.#dragOver(event));
-    document.addEventListener("drop", (event) => this.#takeFiles(event, event.dataTransfer.files));
+    document.addEventListener("drop", (event) => this.#drop(event));
     // Files that were never sent belong to no conversation that could be deleted.
     addEventListener("pagehide", ({ persisted }) => !persisted && this.attachments.items.forEach((item) => item.discard()));
   }
@@ -67,7 +78,9 @@ export class Composer {
     const { items } = this.attachments;
     if (this.isBusy || (text === "" && items.length === 0)) return;
     const hasFailed = () => items.some(({ isFailed }) => isFailed);
-    if (hasFailed()) return this.notice("Nothing was sent: a file is not there. Try it again, or remove it.", hasFailed);
+    if (hasFailed()) return this.notice(translate("composer.fileFailed"), hasFailed);
+    const stopped = items.find(({ obstacle }) => obstacle !== "");
+    if (stopped !== undefined) return this.notice(obstacleText(stopped), () => items.includes(stopped) && stopped.obstacle !== "");
     if (!this.onSend(text, this.attachments.sent)) return;
     this.area.value = "";
     this.attachments.take();
@@ -82,29 +95,53 @@ export class Composer {
     this.#dropTimer = setTimeout(() => this.form.classList.remove("dropping"), DROP_MS);
   }
 
-  #takeFiles(event, files) {
-    if (files.length === 0) return;
+  #paste(event) {
+    const { clipboardData: transfer } = event;
+    if (transfer.files.length === 0 || isRichText(transfer)) return this.longPaste.take(transfer);
     event.preventDefault();
-    this.#take(files);
+    this.#take(transfer.files);
   }
 
+  #drop(event) {
+    if (!event.dataTransfer.types.includes("Files")) return;
+    event.preventDefault();
+    this.#take(filesOfDrop(event.dataTransfer, MAX_FILES));
+  }
+
+  /** `files` may be a promise. */
   #take(files) {
-    const adding = this.#add([...files]);
-    this.#reading = Promise.all([this.#reading, adding]);
+    const taken = files instanceof Promise ? files : [...files];
+    this.#reading = Promise.all([this.#reading, this.#add(taken)]);
   }
 
-  async #add(files) {
-    this.picker.value = "";
-    const { attached, refused } = await this.attaching.attach(files);
-    if (refused.length > 0) this.notice(this.attaching.explain(refused), () => false);
-    this.attachments.add(attached);
+  async #add(taken) {
+    for (const picker of this.pickers) picker.value = "";
+    const files = await taken;
+    const numFree = Math.max(0, MAX_FILES - this.attachments.items.length);
+    if (files.length > numFree) this.notice(translate("composer.tooManyFiles", { count: MAX_FILES }), () => false);
+    this.attachments.add(await this.attaching.attach(files.slice(0, numFree)));
+  }
+
+  /** Shows what has changed about the files and the model. */
+  #consider() {
+    const situation = this.situation();
+    this.attachments.consider(situation);
+    this.line.draw(situation, this.area.value, this.attachments.items);
+    this.longPaste.draw();
+    byId("photograph").hidden = !situation.model.seesImages;
   }
 
   /** The field grows with what is written, up to its CSS limit. */
   #fit() {
     this.area.style.setProperty("height", "auto");
     this.area.style.setProperty("height", `${this.area.scrollHeight + 2}px`);
+    this.#consider();
   }
+}
+
+/** Says why nothing is sent. */
+function obstacleText({ name, obstacle }) {
+  return translate("composer.nothingSent", { name: shortName(name), reason: obstacle });
 }
 
 /** Spreadsheets and word processors put a picture of the text beside it: the text is meant. */

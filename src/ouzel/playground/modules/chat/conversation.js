@@ -32,6 +32,7 @@ export function message(role, properties = {}) {
 }
 
 export class Conversation {
+  #byId; // the nodes
   #lastId; // of all that were ever given: one of a message that was taken off does not come again
 
   /** `nodes` are in the order in which they came; each has an id, its parent's id (null for a first one) and a message. */
@@ -41,8 +42,11 @@ export class Conversation {
     this.settings = settings; // values (settings/values.js); null: those of a new conversation
     this.updated = updated;
     this.nodes = nodes.map((node) => ({ ...node, message: message(node.message.role, node.message) })); // those of older pages lack properties
+    this.#byId = new Map(this.nodes.map((node) => [node.id, node]));
     this.activeLeaf = activeLeaf ?? nodes.at(-1)?.id ?? null;
     this.running = null; // the node of the answer that is being made
+    this.answeredBy = null; // "page" or "tab", where an answer that was begun before is still to come
+    this.waiting = null; // the wait for another try of its request
     this.record = null; // the library's, as it was when this conversation was last loaded or saved
     this.#lastId = nodes.reduce((largest, node) => Math.max(largest, node.id), 0);
   }
@@ -56,6 +60,7 @@ export class Conversation {
     this.#lastId += 1;
     const node = { id: this.#lastId, parent, message: content };
     this.nodes.push(node);
+    this.#byId.set(node.id, node);
     this.activeLeaf = node.id;
     this.updated = Date.now();
     return node;
@@ -67,14 +72,14 @@ export class Conversation {
   }
 
   node(id) {
-    return this.nodes.find((node) => node.id === id) ?? null;
+    return this.#byId.get(id) ?? null;
   }
 
   /** Returns the nodes from the first message to the one that is shown last. */
   path(leaf = this.activeLeaf) {
     const found = [];
-    for (let node = this.node(leaf); node !== null; node = this.node(node.parent)) found.unshift(node);
-    return found;
+    for (let node = this.node(leaf); node !== null; node = this.node(node.parent)) found.push(node);
+    return found.reverse();
   }
 
   /** Returns the nodes that stand in the same place, in the order in which they came. */
@@ -89,9 +94,15 @@ export class Conversation {
     this.activeLeaf = leaf.id;
   }
 
+  /** Tells whether there are messages behind a node. */
+  hasBehind(node) {
+    return this.nodes.some((each) => each.parent === node.id);
+  }
+
   /** Takes off a message that came to nothing; it has none behind it. */
   remove(node) {
     this.nodes = this.nodes.filter((each) => each !== node);
+    this.#byId.delete(node.id);
     this.activeLeaf = node.parent;
   }
 

@@ -7,8 +7,8 @@ export function figuresText(figures) {
   const { completionTokens, tokensPerSecond, timeToFirstToken, promptTokens, cachedTokens, isCounted } = figures;
   const parts = [
     translate(isCounted ? "answer.aboutTokens" : "answer.tokens", { count: completionTokens }),
-    translate("answer.tokensPerSecond", { rate: rounded(tokensPerSecond) }),
-    translate("answer.firstAfter", { time: duration(timeToFirstToken) }),
+    tokensPerSecond === null ? "" : translate("answer.tokensPerSecond", { rate: rounded(tokensPerSecond) }),
+    timeToFirstToken === null ? "" : translate("answer.firstAfter", { time: duration(timeToFirstToken) }),
     promptText(promptTokens, cachedTokens),
   ];
   return parts.filter(Boolean).join(" · ");

@@ -3,17 +3,17 @@
 import { button, copyFrom, element, fill, isComposing } from "../dom.js";
 import { attachmentView, sentFileView } from "../files/chip.js";
 import { MarkdownView } from "../markdown/view.js";
-import { checkAgainst } from "../schema_check.js";
 import { translate } from "../texts/texts.js";
 import { attachmentList, Attachments } from "./attachments.js";
 import { branchesView } from "./branches.js";
 import { CitationsView } from "./citations_view.js";
-import { figuresText } from "./figures_text.js";
 import { footnotesOf, textWithSources } from "./footnotes.js";
 import { decisionText } from "./hosted_texts.js";
 import { HostedView } from "./hosted_view.js";
+import { figuresNote, notesOf } from "./notes.js";
 import { tokenView } from "./token_view.js";
 import { ToolCallsView } from "./tool_calls_view.js";
+import { WaitNote } from "./wait_note.js";
 
 const NAMES = { user: "message.you", assistant: "message.answer", tool: "message.toolResult", system: "message.system", approval: "message.yourDecision" };
 
@@ -28,6 +28,7 @@ export class MessageView {
   #hosted = null;
   #citations = null;
   #numCited = 0; // citations that have footnotes
+  #waitNote = null;
   #place = null;
   #settledAs = ""; // what of the place can be seen
 
@@ -51,9 +52,19 @@ export class MessageView {
     this.#drawHosted(false);
   }
 
+  /** Shows the wait for another try of the request; null takes it away. */
+  showWait(wait) {
+    if (this.#waitNote?.wait === (wait ?? undefined)) return;
+    const hadFocus = this.#waitNote?.hasFocus ?? false;
+    this.#waitNote?.close();
+    this.#waitNote = wait === null ? null : new WaitNote(wait, () => this.actions.stop());
+    fill(this.#notes, this.#waitNote?.element);
+    if (hadFocus) this.element.focus({ preventScroll: true });
+  }
+
   /** Draws what stands around the text, once the message is whole. `place` says where in the tree it stands. */
   settle(place) {
-    const settledAs = `${place.siblings.map((node) => node.id)} ${place.isLast}`;
+    const settledAs = `${place.siblings.map((node) => node.id)} ${place.isLast} ${place.answeredBy} ${place.unseen}`;
     if (settledAs === this.#settledAs) return; // to draw the same again would take the focus, and tell alerts again
     this.#settledAs = settledAs;
     this.#place = place;
@@ -63,7 +74,7 @@ export class MessageView {
     if (message.toolCalls.length > 0) this.#drawCalls(place.isLast && message.error === null);
     this.#drawHosted(place.isLast && message.error === null && message.finishReason !== "stopped");
     this.#cite();
-    fill(this.#notes, this.#citations?.list(), schemaNote(message), this.#errorNote(), finishNote(message));
+    fill(this.#notes, this.#citations?.list(), ...notesOf(this.node, place, this.actions));
     fill(this.#footer, branchesView(this.node, place.siblings, (there) => this.actions.show(there)), ...this.#buttons(), figuresNote(message));
   }
 
@@ -143,7 +154,7 @@ export class MessageView {
     const edit = button(translate("message.edit"), () => this.#edit());
     if (role === "user" || role === "tool") return [copy, edit];
     if (role === "approval") return [];
-    const isCut = isLast && hosted.length === 0 && ["length", "stopped"].includes(finishReason) && content !== "" && toolCalls.length === 0;
+    const isCut = isLast && hosted.length === 0 && ["length", "stopped", "broken"].includes(finishReason) && content !== "" && toolCalls.length === 0;
     return [
       copy,
       edit,
@@ -204,38 +215,9 @@ export class MessageView {
     this.#settledAs = "";
     this.settle(this.#place);
   }
-
-  #errorNote() {
-    const { error } = this.node.message;
-    if (error === null) return null;
-    const again = button(translate("page.tryAgain"), () => this.actions.regenerate(this.node));
-    return element("div", { class: "note error", role: "alert" }, element("span", { text: error.message }), again);
-  }
 }
 
 /** Returns what a button is called. */
 export function labelOf(control) {
   return control.getAttribute("aria-label") ?? control.textContent;
-}
-
-function schemaNote({ schema, content, error, toolCalls, finishReason }) {
-  if (schema === null || error !== null || toolCalls.length > 0 || !content) return null;
-  try {
-    const { faults, unchecked } = checkAgainst(schema, JSON.parse(content));
-    const rest = unchecked.length > 0 ? ` ${translate("message.notChecked", { names: unchecked.join(", ") })}` : "";
-    if (faults.length === 0) return element("div", { class: "note good", text: translate("message.obeysSchema") + rest });
-    return element("div", { class: "note error" }, element("span", { text: translate("message.breaksSchema", { faults: faults.join("; ") }) + rest }));
-  } catch (fault) {
-    const why = finishReason === "length" || finishReason === "stopped" ? translate("message.wasCutOff") : fault.message;
-    return element("div", { class: "note error", text: translate("message.isNoJson", { why }) });
-  }
-}
-
-function finishNote({ finishReason }) {
-  const said = { length: "message.cutOff", stopped: "message.stopped", content_filter: "message.withheld" };
-  return said[finishReason] ? element("div", { class: "note", text: translate(said[finishReason]) }) : null;
-}
-
-function figuresNote({ figures }) {
-  return figures === null ? null : element("span", { class: "figures", text: figuresText(figures) });
 }

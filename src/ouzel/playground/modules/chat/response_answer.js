@@ -3,6 +3,7 @@
 import { translate } from "../texts/texts.js";
 
 const TEXT = ["response.output_text.delta", "response.refusal.delta"];
+const REASONING = ["response.reasoning_text.delta", "response.reasoning_summary_text.delta"]; // a server has one of them
 const HOSTED = ["mcp_list_tools", "mcp_call", "mcp_approval_request", "web_search_call", "file_search_call", "code_interpreter_call", "shell_call", "shell_call_output"];
 const MARKER = /^【\d{1,6}】/; // by which the text names a source
 const MAX_MARKER = 8; // characters
@@ -18,6 +19,7 @@ export class ResponseReader {
   #isMessageOpen = false;
   #textStart = 0; // of the open message, in the text of all of them
   #numEarlier = 0; // citations of the messages before it
+  #calls = new Map(); // calls of functions by the ids of their items
 
   constructor(into, clock, onDelta) {
     Object.assign(this, { into, clock, onDelta });
@@ -31,8 +33,10 @@ export class ResponseReader {
       if (!this.#isMessageOpen) this.#openMessage(isSecond ? 2 : 0);
       content = (isSecond ? "\n\n" : "") + event.delta;
       if (event.logprobs?.length > 0) (into.tokens ??= []).push(...event.logprobs.map(toToken));
-    } else if (event.type === "response.reasoning_text.delta") reasoning = event.delta;
+    } else if (REASONING.includes(event.type)) reasoning = event.delta;
     else if (event.type === "response.output_item.added" && isHosted(event.item)) into.hosted.push(event.item);
+    else if (event.type === "response.output_item.added" && event.item.type === "function_call") this.#openCall(event.item);
+    else if (event.type === "response.function_call_arguments.delta") this.#extendCall(event);
     else if (event.type === "response.mcp_call_arguments.done") this.#change(event.item_id, { arguments: event.arguments });
     else if (event.type === "response.output_text.annotation.added") this.#cite(event.annotation);
     else if (event.type === "response.output_item.done") this.#endItem(event.item);
@@ -58,6 +62,19 @@ export class ResponseReader {
     this.into.citations.push(...citationsOf({ content: [{ text, annotations: [annotation] }] }));
   }
 
+  #openCall(item) {
+    const call = callOf(item);
+    this.#calls.set(item.id, call);
+    this.into.toolCalls.push(call);
+    return call;
+  }
+
+  #extendCall({ item_id: id, delta }) {
+    const call = this.#calls.get(id);
+    if (call !== undefined) call.arguments += delta;
+    this.clock.tick();
+  }
+
   #change(id, changes) {
     const { hosted } = this.into;
     const index = hosted.findIndex((item) => item.id === id);
@@ -70,7 +87,7 @@ export class ResponseReader {
     if (isHosted(item)) {
       if (!this.#change(item.id, item)) into.hosted.push(item);
     } else if (item.type === "function_call") {
-      into.toolCalls.push({ id: item.call_id, name: item.name, arguments: item.arguments });
+      Object.assign(this.#calls.get(item.id) ?? this.#openCall(item), callOf(item));
       this.clock.tick();
     } else if (item.type === "message") {
       if (!this.#isMessageOpen) this.#openMessage(0);
@@ -79,9 +96,10 @@ export class ResponseReader {
     }
   }
 
-  #end({ usage, incomplete_details: details }) {
+  #end({ status, usage, incomplete_details: details }) {
     const { into, clock } = this;
-    if (details) into.finishReason = details.reason === "content_filter" ? "content_filter" : "length";
+    if (status === "cancelled") into.finishReason = "stopped";
+    else if (details) into.finishReason = details.reason === "content_filter" ? "content_filter" : "length";
     else into.finishReason = into.toolCalls.length > 0 ? "tool_calls" : "stop";
     if (!usage) return;
     clock.usage = { completion_tokens: usage.output_tokens, prompt_tokens: usage.input_tokens, prompt_tokens_details: usage.input_tokens_details };
@@ -125,6 +143,10 @@ export function citationsOf({ content }) {
       return { ...annotation, marker: MARKER.exec(marked.join(""))?.[0] ?? "" };
     });
   });
+}
+
+function callOf({ call_id: id, name, arguments: text }) {
+  return { id, name, arguments: text ?? "" };
 }
 
 function toToken({ token, logprob, top_logprobs: alternatives = [] }) {

@@ -1,12 +1,18 @@
 // Answers that are being made, one for each conversation: their beginnings, their ends, and the calls of built-in tools
-// that follow by themselves. Other conversations can be looked at meanwhile.
+// that follow by themselves. Other conversations can be looked at meanwhile, and a page that is loaded again goes on.
 
 import { announce } from "../announcer.js";
+import { itemsOf } from "../storage/items.js";
+import { isSettled } from "../storage/server_keeper.js";
 import { translate } from "../texts/texts.js";
 import { BUILTIN_NAMES, runBuiltin } from "../tools/builtin.js";
-import { streamAnswer } from "./answer.js";
+import { resumeAnswer, streamAnswer } from "./answer.js";
+import { pathOfResponse } from "./background.js";
 import { message } from "./conversation.js";
+import { KeptAnswer, forgetAnswer, keptAnswer } from "./kept_answers.js";
 import { bodyFor } from "./request.js";
+import { claim, hold, whenFree } from "./tabs.js";
+import { isBusy } from "./tries.js";
 
 const MAX_TOOL_ROUNDS = 8; // answers in a row that built-in tools make by themselves
 
@@ -15,7 +21,8 @@ export class RunningAnswers {
 
   /**
    * `view` is told of a conversation whose answer begins (`onBegin`), gets more text (`onDelta`, with the node and what
-   * is new) or ends (`onEnd`). `save` stores a conversation.
+   * is new), waits for another try (`onWait`), is read again from its first word (`onRestart`, with the node) or changes
+   * otherwise (`onChange`), and of one that another tab has changed (`onChangeElsewhere`). `save` stores a conversation.
    */
   constructor({ api, settings, view, save }) {
     Object.assign(this, { api, settings, view, save });
@@ -34,6 +41,13 @@ export class RunningAnswers {
     this.#runs.get(conversation)?.abort();
   }
 
+  /** Forgets the answer of a conversation that is deleted. */
+  drop(key) {
+    const kept = keptAnswer(key);
+    if (kept?.responseId) this.api.deleteUnwatched(pathOfResponse(kept.responseId));
+    forgetAnswer(key);
+  }
+
   /**
    * Asks for an answer behind the last message. It goes on with the message `continued`, where there is one. `model` makes
    * the answer in the place of the conversation's own.
@@ -41,27 +55,124 @@ export class RunningAnswers {
   async answer(conversation, { continued = null, round = 0, model = null } = {}) {
     const own = this.settings.of(conversation);
     const settings = model === null ? own : own.withModel(model);
-    const body = bodyFor(settings, conversation.path(), continued);
+    const body = bodyFor(settings, conversation.path(), { continued, isBackground: this.settings.keepsOnServer });
     const begun = continued === null ? {} : { content: continued.content, reasoning: continued.reasoning };
+    if (conversation.key !== undefined) this.drop(conversation.key); // of an answer that got lost on its way
     const node = conversation.add(conversation.activeLeaf, message("assistant", { model: settings.model.name, schema: settings.schema, ...begun }));
+    announce(translate("answer.begins"));
+    await this.#make(conversation, node, { settings, round, model }, (options, kept) => {
+      this.save(conversation).then(options.keep); // what was asked outlives the page
+      return streamAnswer(this.api, body, { ...options, onId: (id) => (kept.responseId = id) });
+    });
+  }
+
+  /** Goes on with the answer that an earlier page left, where there is one and no other tab is making it. */
+  async resume(conversation) {
+    const { key } = conversation;
+    const kept = keptAnswer(key);
+    if (kept === null || this.has(conversation)) return;
+    conversation.answeredBy = "page";
+    if (await claim(key, () => this.#resume(conversation, kept))) return;
+    conversation.answeredBy = "tab";
+    this.view.onChange(conversation);
+    await whenFree(key);
+    this.view.onChangeElsewhere(conversation);
+  }
+
+  /** Tries once more to get the rest of an answer that the server still has, or is still making. */
+  resumeNode(conversation, node) {
+    conversation.activeLeaf = node.id;
+    const { responseId } = node.message.error;
+    return this.#continueResponse(conversation, node, responseId);
+  }
+
+  async #resume(conversation, { parent, numSiblings, responseId, said = {} }) {
+    conversation.answeredBy = null;
+    const stands = conversation.nodes.filter((node) => node.parent === parent).length;
+    if (this.has(conversation)) return;
+    if ((parent !== null && conversation.node(parent) === null) || stands !== numSiblings) this.drop(conversation.key); // it is stored
+    else await this.#takeUp(conversation, { parent, responseId, said });
+    this.view.onChange(conversation);
+  }
+
+  async #takeUp(conversation, { parent, responseId, said }) {
+    const partial = message("assistant", said);
+    if (responseId === null && !isSettled(partial)) return forgetAnswer(conversation.key);
+    const node = conversation.add(parent, partial);
+    if (responseId !== null) return this.#continueResponse(conversation, node, responseId);
+    node.message.finishReason = "broken";
+    await this.save(conversation);
+    forgetAnswer(conversation.key);
+  }
+
+  async #continueResponse(conversation, node, responseId) {
+    const { model, schema, error } = node.message;
+    node.message.error = null;
+    const input = conversation.path(node.parent).flatMap((each) => itemsOf(each.message));
+    const onFirst = () => {
+      Object.assign(node.message, message("assistant", { model, schema }));
+      this.view.onRestart(conversation, node);
+    };
+    if (error !== null) this.view.onRestart(conversation, node);
+    await this.#make(conversation, node, { settings: this.settings.of(conversation), round: 0, model: null }, (options, kept) => {
+      kept.responseId = responseId;
+      options.keep();
+      return resumeAnswer(this.api, responseId, { ...options, onFirst, input });
+    });
+  }
+
+  /**
+   * `stream` makes the answer, and `run` says how tools go on behind it. `stream` gets the options of streamAnswer with
+   * `keep`, which is to be called once the conversation is stored, and the entry that keeps the answer from then on.
+   */
+  async #make(conversation, node, run, stream) {
     const controller = new AbortController();
+    const kept = new KeptAnswer(conversation, node);
     conversation.running = node;
     this.#runs.set(conversation, controller);
     this.view.onBegin(conversation);
-    announce(translate("answer.begins"));
-    this.save(conversation); // what was asked outlives the page, whatever becomes of the answer
-    await streamAnswer(this.api, body, {
-      signal: controller.signal,
-      into: node.message,
-      onDelta: (_, delta) => this.view.onDelta(conversation, node, delta),
-    });
+    const { promise: ended, resolve: end } = Promise.withResolvers();
+    const keep = () => {
+      kept.begin();
+      if (kept.key !== null) hold(kept.key, ended);
+    };
+    await stream(
+      {
+        keep,
+        signal: controller.signal,
+        into: node.message,
+        onDelta: (_, delta) => this.view.onDelta(conversation, node, delta),
+        onWait: this.#waiting(conversation),
+      },
+      kept,
+    );
     conversation.running = null;
     this.#runs.delete(conversation);
     conversation.updated = Date.now();
-    this.view.onEnd(conversation);
+    this.view.onChange(conversation);
     tellEnd(node.message);
+    await this.#settle(conversation, node.message, kept);
+    end();
+    this.#runTools(conversation, node, run);
+  }
+
+  /** Stores the conversation, which then has all that the server has of the response. */
+  async #settle(conversation, { error, finishReason }, kept) {
+    if (error?.responseId) return kept.pause();
     await this.save(conversation);
-    this.#runTools(conversation, node, { settings, round, model });
+    kept.end();
+    if (kept.responseId !== null && finishReason !== "stopped") this.api.deleteUnwatched(pathOfResponse(kept.responseId));
+  }
+
+  /** Shows waits for another try; the first one of an answer is told to screen readers. */
+  #waiting(conversation) {
+    let isTold = false;
+    return (wait) => {
+      conversation.waiting = wait;
+      this.view.onWait(conversation);
+      if (wait !== null && !isTold) announce(translate(isBusy(wait.error) ? "answer.serverIsBusy" : "answer.serverIsAway"));
+      isTold = true;
+    };
   }
 
   /** Calls of built-in tools alone are answered at once, where that is set. */

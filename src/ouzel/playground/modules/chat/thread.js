@@ -1,7 +1,7 @@
 // The messages of the branch that is shown, one below the other. It stays at the end while an answer streams, until a
 // person scrolls up.
 
-import { arrange, byId, element } from "../dom.js";
+import { arrange, element } from "../dom.js";
 import { translate } from "../texts/texts.js";
 import { MessageView, labelOf } from "./message_view.js";
 import { closeSourceCard } from "./source_card.js";
@@ -14,13 +14,13 @@ export class Thread {
   #staysAtEnd = true;
   #last = { scrollTop: 0, scrollHeight: 0, clientHeight: 0 }; // of the container, when it was last scrolled
 
-  constructor(container, actions) {
-    this.container = container;
-    this.actions = actions;
+  /** `endButton` leads to the end. */
+  constructor(container, actions, endButton) {
+    Object.assign(this, { container, actions, endButton });
     this.list = element("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": translate("thread.messages") });
     container.append(this.list);
     container.addEventListener("scroll", () => this.#noticeScroll());
-    byId("to-end").addEventListener("click", () => this.toEnd());
+    endButton.addEventListener("click", () => this.toEnd());
   }
 
   /** Shows a conversation's branch; views of messages that stay are kept as they are. */
@@ -36,8 +36,9 @@ export class Thread {
     const views = path.map((node) => this.#view(node));
     arrange(this.list, views.map((view) => view.element));
     for (const [index, view] of views.entries()) {
+      if (view.node === conversation.running) view.showWait(conversation.waiting);
       if (view.node === conversation.running) continue;
-      view.settle({ siblings: conversation.siblings(view.node), isLast: index === path.length - 1 });
+      view.settle({ siblings: conversation.siblings(view.node), isLast: index === path.length - 1, answeredBy: conversation.answeredBy, unseen: this.actions.unseenOf(view.node) });
     }
     if (focused !== null && !this.list.contains(document.activeElement)) views[Math.min(focused.index, views.length - 1)]?.focus(focused.label);
     this.followEnd();
@@ -55,6 +56,18 @@ export class Thread {
     this.followEnd();
   }
 
+  /** Shows or takes away what is said of the wait for another try. */
+  showWait({ running, waiting }) {
+    if (running !== null) this.#views.get(running.id)?.showWait(waiting);
+    this.followEnd();
+  }
+
+  /** Draws a message anew, of which something else than before is known. */
+  redraw(node) {
+    this.#views.delete(node.id);
+    this.show(this.#conversation);
+  }
+
   /** Draws messages again after a change of their files. */
   drawFiles() {
     for (const view of this.#views.values()) if (view.node.message.files.length > 0) view.drawFiles();
@@ -68,7 +81,16 @@ export class Thread {
     this.#staysAtEnd = true;
     this.container.scrollTop = this.container.scrollHeight;
     this.#measure(); // a person may scroll up before the event of this comes
-    byId("to-end").hidden = true;
+    this.endButton.hidden = true;
+  }
+
+  /** Scrolls to a message of the branch that is shown, and gives it the focus. */
+  reveal(node) {
+    this.#staysAtEnd = false;
+    const { element: article } = this.#view(node);
+    article.scrollIntoView({ block: "start" });
+    article.focus({ preventScroll: true });
+    byId("to-end").hidden = this.#isNearEnd(this.#measure());
   }
 
   #view(node) {
@@ -79,13 +101,17 @@ export class Thread {
   #noticeScroll() {
     const last = this.#last;
     const { scrollTop, scrollHeight, clientHeight } = this.#measure();
-    const isNear = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    const isNear = this.#isNearEnd(this.#last);
     // Where there is less to scroll through, as behind a prompt that was long and is sent, the browser scrolls up.
     const isMadeToFit = clientHeight > last.clientHeight || scrollHeight < last.scrollHeight;
     const isPersons = scrollTop < last.scrollTop && !isMadeToFit; // else text came below since the page was scrolled
     if (isNear || isPersons) this.#staysAtEnd = isNear;
     else if (isMadeToFit) this.followEnd();
-    byId("to-end").hidden = this.#staysAtEnd;
+    this.endButton.hidden = this.#staysAtEnd;
+  }
+
+  #isNearEnd({ scrollTop, scrollHeight, clientHeight }) {
+    return scrollHeight - scrollTop - clientHeight < NEAR_PX;
   }
 
   #measure() {

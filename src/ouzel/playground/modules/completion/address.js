@@ -6,8 +6,3 @@ const ADDRESS = "#/completion";
 export function showsCompletion(model, { isEmpty }) {
   return location.hash === ADDRESS || (isEmpty && model.whyNoChat !== "" && model.completes);
 }
-
-/** Leaves the address, where a conversation is to be shown. */
-export function leaveCompletion() {
-  if (location.hash === ADDRESS) history.pushState(null, "", location.pathname + location.search);
-}

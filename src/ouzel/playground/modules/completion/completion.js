@@ -63,8 +63,8 @@ export class Completion {
     this.redo = button(translate("completion.redo"), () => this.#turn("redo"));
     this.clear = button(translate("completion.clear"), () => this.#clear());
     this.hint = element("p", { class: "muted completion-hint", id: "completion-hint" });
-    this.state = element("p", { class: "note", role: "status" });
-    this.fault = element("p", { class: "note error", role: "alert", hidden: true });
+    this.state = element("p", { class: "muted", role: "status" });
+    this.fault = element("p", { class: "fault", role: "alert", hidden: true });
     this.tokens = element("div", { class: "completion-tokens" });
     const buttons = element("div", { class: "row" }, this.run, this.end, this.infill, this.undo, this.redo, this.clear);
     fill(this.container, this.hint, this.sheet.element, buttons, this.fault, this.state, this.tokens);

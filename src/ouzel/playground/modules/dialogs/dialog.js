@@ -3,14 +3,17 @@
 import { button, element } from "../dom.js";
 import { translate } from "../texts/texts.js";
 
+let numOpened = 0;
+
 /**
  * Shows a dialog and returns it; it is gone from the page once it is closed. The focus is on `focused`, else on the first
  * field, or on the heading of a dialog without fields.
  */
 export function openDialog(title, children, { isWide = false, onClose = () => {}, focused = null } = {}) {
   const close = button(translate("dialog.close"), () => dialog.close(), { icon: "×", class: "close" });
-  const heading = element("header", {}, element("h2", { id: "dialog-title", tabindex: -1, text: title }), close);
-  const dialog = element("dialog", { class: isWide ? "wide" : null, "aria-labelledby": "dialog-title" }, heading, ...children);
+  const id = `dialog-title-${(numOpened += 1)}`; // a dialog may open another
+  const heading = element("header", {}, element("h2", { id, tabindex: -1, text: title }), close);
+  const dialog = element("dialog", { class: isWide ? "wide" : null, "aria-labelledby": id }, heading, ...children);
   dialog.addEventListener("close", () => {
     dialog.remove();
     onClose();

@@ -1,6 +1,7 @@
 // The readings of the last ten minutes. A counter that fell was begun anew, by a server that was: what it says then is
 // what came since. So increases are taken between readings, and their sums only grow.
 
+import { quantileOf } from "./quantile.js";
 import { bucketsOf } from "./reading.js";
 
 export const MAX_AGE_S = 600;
@@ -65,13 +66,6 @@ class Window {
   /** Returns the value of a histogram that this share of all values is not above; null where there are none. */
   quantile(histogram, share) {
     const buckets = bucketsOf(this.to.sums, histogram);
-    const rank = buckets.length > 0 ? this.increase(buckets.at(-1).name) * share : 0;
-    if (rank === 0) return null;
-    const index = buckets.findIndex(({ name }) => this.increase(name) >= rank);
-    const { name, bound } = buckets[index];
-    const lower = index > 0 ? buckets[index - 1] : { bound: 0, name: null };
-    if (bound === Infinity) return lower.bound;
-    const below = lower.name === null ? 0 : this.increase(lower.name);
-    return lower.bound + ((bound - lower.bound) * (rank - below)) / (this.increase(name) - below);
+    return quantileOf(buckets.map(({ name, bound }) => ({ bound, count: this.increase(name) })), share);
   }
 }

@@ -9,9 +9,11 @@ import { CHARTS } from "./charts.js";
 import { formats, timeText, written } from "./formats.js";
 import { History } from "./history.js";
 import { Poller, States } from "./poller.js";
+import { TotalsView } from "./totals_view.js";
 
 const history = new History();
 const charts = CHARTS.map((definition) => new Chart(definition));
+const totals = new TotalsView();
 let state = null;
 let lost_s = 0; // when the server was last out of reach
 let numRestarts = 0;
@@ -22,6 +24,7 @@ function takeReading(reading) {
   document.body.classList.add("ready");
   for (const chart of charts) chart.update(history);
   drawTiles(reading);
+  totals.update(reading);
 }
 
 function drawTiles({ gauges, counters }) {
@@ -70,7 +73,7 @@ function say(text, kind) {
 
 applyTheme();
 byId("theme").addEventListener("click", () => nextTheme());
-byId("charts").append(...charts.map((chart) => chart.element));
+byId("charts").append(totals.element, ...charts.map((chart) => chart.element));
 const poller = new Poller({ onReading: takeReading, onState: takeState });
 byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();

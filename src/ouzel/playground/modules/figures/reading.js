@@ -3,8 +3,10 @@
 
 import { translate } from "../texts/texts.js";
 import { numberOf, samplesOf } from "./exposition.js";
+import { totalsOf } from "./totals.js";
 
 const PREFIX = "ouzel_";
+const STARTED = /^process_start_time_seconds (\S+)$/m;
 const GAUGES = ["num_requests_running", "num_requests_waiting"];
 const GREATEST = ["kv_cache_usage_perc", "engine_step_age_seconds"];
 const COUNTERS = [
@@ -20,7 +22,10 @@ const COUNTERS = [
 ];
 const HISTOGRAMS = ["time_to_first_token_seconds", "inter_token_latency_seconds", "e2e_request_latency_seconds"];
 
-/** Returns `{ gauges, counters }`, two maps; a bucket of a histogram is a counter named after it and its bound. */
+/**
+ * Returns `{ gauges, counters }`, two maps; a bucket of a histogram is a counter named after it and its bound. `totals`
+ * are the counts by model (totals.js), and `started_s` is the start of the server, null where it does not say so.
+ */
 export function readingOf(text) {
   const samples = samplesOf(text, PREFIX);
   if (!samples.has("generation_tokens_total")) throw new Error(translate("figures.noneInAnswer"));
@@ -34,7 +39,8 @@ export function readingOf(text) {
   }
   const gauges = new Map(GAUGES.map((name) => [name, sum(samples.get(name))]));
   for (const name of GREATEST) gauges.set(name, Math.max(0, ...(samples.get(name) ?? []).map(({ value }) => value)));
-  return { gauges, counters };
+  const started = STARTED.exec(text);
+  return { gauges, counters, totals: totalsOf(samples), started_s: started === null ? null : Number(started[1]) };
 }
 
 export function endingName(reason) {

@@ -1,36 +1,31 @@
-// Files that a person pastes, drops or chooses become attachments, where the model or the server can do something with them.
+// Files that a person pastes, drops or chooses become attachments. Each says itself what stands against it.
 
 import { PYTHON } from "../server.js";
 import { Attachment } from "./attachment.js";
-import { kindOf, likelyUse, usesOf } from "./kinds.js";
-import { shortName } from "./names.js";
+import { lookAt } from "./contents.js";
+import { likelyUse, usesOf } from "./kinds.js";
+import { TokenCounter } from "./token_counter.js";
+
+/** More files than this are not taken for one message. */
+export const MAX_FILES = 50;
 
 export class Attaching {
   constructor({ api, settings }) {
     Object.assign(this, { api, settings });
+    this.counter = new TokenCounter(api);
   }
 
-  /** Returns the attachments of files, and the names of those that nothing can be done with. */
-  async attach(files) {
-    const found = await Promise.all(files.map((file) => this.#attach(file)));
-    const refused = files.filter((_, index) => found[index] === null).map(({ name }) => shortName(name));
-    return { attached: found.filter((each) => each !== null), refused };
-  }
-
-  /** Returns a line for people about files that nothing can be done with. */
-  explain(refused) {
-    const { model, server } = this.settings;
-    const kinds = ["texts", model.seesImages ? "pictures" : "", model.readsPdfs ? "PDFs" : "", server.runsPython ? "files for Python" : ""].filter(Boolean);
-    return `Not a file that can be used here: ${refused.join(", ")}. This model takes ${kinds.join(", ")}.`;
+  /** Returns the attachments of files. */
+  attach(files) {
+    return Promise.all(files.map((file) => this.#attach(file)));
   }
 
   async #attach(file) {
-    const { api, settings } = this;
-    const { model, server } = settings;
-    const kind = await kindOf(file).catch(() => null);
-    const uses = kind === null ? [] : usesOf(kind, file.name, { model, server });
-    if (uses.length === 0) return null;
-    const use = likelyUse(uses, kind, file.name, settings.values.hostedTools.includes(PYTHON));
-    return new Attachment({ file, kind, uses, use, api, server });
+    const { api, settings, counter } = this;
+    const { model, server, values } = settings;
+    const contents = await lookAt(file).catch(() => ({ kind: "other", file }));
+    const uses = usesOf(contents.kind, file.name, { model, server });
+    const use = likelyUse(uses, contents.kind, file.name, values.hostedTools.includes(PYTHON));
+    return new Attachment({ contents, uses, use, api, counter, server });
   }
 }

@@ -1,44 +1,59 @@
-// A file as a small card: its name, its size, and how far it is. Cards of files that are attached have controls.
+// A file as a small card: its name, its size, what it takes of the context, how far it is, and what stands against it.
 
-import { button, element } from "../dom.js";
-import { isPicture, USES } from "./kinds.js";
+import { button, element, fill } from "../dom.js";
+import { formatNumber, translate } from "../texts/texts.js";
+import { isPicture, kindOfUrl, USES } from "./kinds.js";
 import { endingOf, shortName, sizeText } from "./names.js";
 
-/** Shows an attachment, and what becomes of it. */
+/** Shows an attachment. Its controls take it away, choose its use, and try its upload again. */
 export class Chip {
   #state = element("span", { class: "file-state" });
   #sign;
   #progress;
   #retry;
-  #choice = null;
+  #choice;
 
   constructor(item, { onRemove }) {
     this.item = item;
     const name = shortName(item.name);
-    this.#sign = element("span", { class: "file-sign", "aria-hidden": "true", text: endingOf(item.name) || "FILE" });
-    this.#progress = element("progress", { max: 1, "aria-label": `Upload of ${name}` });
-    this.#retry = button(`Try ${name} again`, () => item.tryAgain(), { icon: "↻", class: "retry" });
-    const remove = button(`Remove ${name}`, onRemove, { icon: "×", class: "remove" });
+    this.#sign = element("span", { class: "file-sign", "aria-hidden": "true", text: endingOf(item.name) || translate("files.sign") });
+    this.#progress = element("progress", { max: 1, "aria-label": translate("files.upload", { name }) });
+    this.#retry = button(translate("files.tryAgain", { name }), () => item.tryAgain(), { icon: "↻", class: "retry" });
+    this.#choice = element("select", { "aria-label": translate("files.use", { name }) });
+    this.#choice.addEventListener("change", () => item.setUse(this.#choice.value));
+    const remove = button(translate("files.remove", { name }), onRemove, { icon: "×", class: "remove" });
     const text = element("span", { class: "file-text" }, nameView(item.name), this.#state, this.#progress);
-    if (item.uses.length > 1) this.#choice = this.#useChoice(name);
     this.element = element("li", { class: "file" }, this.#sign, text, this.#choice, this.#retry, remove);
-    item.onChange = () => this.draw();
     this.draw();
   }
 
   draw() {
-    const { item } = this;
-    const { isReady, isFailed, uses, use, size, progress, error, url } = item;
-    const isBusy = !isReady && !isFailed;
-    this.element.classList.toggle("failed", isFailed);
+    const { isBusy, isFailed, obstacle, progress, url } = this.item;
+    this.element.classList.toggle("failed", obstacle !== "");
     this.element.setAttribute("aria-busy", String(isBusy));
-    const said = isBusy ? `${Math.floor((progress ?? 0) * 100)} %` : uses.length === 1 && use !== "model" ? USES[use] : "";
-    this.#state.textContent = isFailed ? error : [sizeText(size ?? null), said].filter(Boolean).join(" · ");
+    this.#state.textContent = obstacle || this.#facts().join(" · ");
     this.#progress.hidden = !isBusy;
     this.#progress.value = progress ?? 0;
     this.#retry.hidden = !isFailed;
-    if (this.#choice !== null) Object.assign(this.#choice, { value: use, hidden: isFailed });
+    this.#drawChoice();
     if (url && isPicture(url) && this.#sign.localName !== "img") this.#showPicture(url);
+  }
+
+  #facts() {
+    const { item } = this;
+    const facts = [sizeText(item.size ?? null), linesText(item), pagesText(item)];
+    if (item.isBusy) facts.push(percent(item.progress ?? 0));
+    else facts.push(tokensText(item), item.uses.length === 1 && item.use !== "model" ? USES[item.use] : "");
+    return facts.filter(Boolean);
+  }
+
+  /** The choice has the use that is chosen, also where the present model does not read the file. */
+  #drawChoice() {
+    const { uses, use, isFailed } = this.item;
+    const shown = Object.keys(USES).filter((each) => uses.includes(each) || each === use);
+    const isOld = [...this.#choice.options].map(({ value }) => value).join() !== shown.join();
+    if (isOld) fill(this.#choice, ...shown.map((each) => element("option", { value: each, text: USES[each] })));
+    Object.assign(this.#choice, { value: use, hidden: isFailed || uses.length === 0 || shown.length < 2 });
   }
 
   #showPicture(url) {
@@ -46,30 +61,47 @@ export class Chip {
     this.#sign.replaceWith(picture);
     this.#sign = picture;
   }
-
-  #useChoice(name) {
-    const { item } = this;
-    const options = item.uses.map((use) => element("option", { value: use, text: USES[use] }));
-    const select = element("select", { "aria-label": `Use of ${name}` }, ...options);
-    select.addEventListener("change", () => item.setUse(select.value));
-    return select;
-  }
 }
 
 /** Returns the card of a file that was sent. `onDelete` is called when a person wants it gone from the server. */
 export function sentFileView(file, onDelete) {
   const { name, size, use, isDeleted } = file;
-  const said = isDeleted ? "Deleted" : use === "model" ? "" : USES[use];
+  const said = isDeleted ? translate("files.deleted") : use === "model" ? "" : USES[use];
   const state = element("span", { class: "file-state", text: [sizeText(size ?? null), said].filter(Boolean).join(" · ") });
-  const sign = element("span", { class: "file-sign", "aria-hidden": "true", text: endingOf(name) || "FILE" });
-  const remove = isDeleted ? null : button(`Delete ${shortName(name)} from the server`, onDelete, { icon: "×", class: "remove" });
+  const sign = element("span", { class: "file-sign", "aria-hidden": "true", text: endingOf(name) || translate("files.sign") });
+  const remove = isDeleted ? null : button(translate("files.deleteFromServer", { name: shortName(name) }), onDelete, { icon: "×", class: "remove" });
   return element("li", { class: `file${isDeleted ? " gone" : ""}` }, sign, element("span", { class: "file-text" }, nameView(name), state), remove);
 }
 
-/** Returns a picture, or the name of another file that goes along with a message. */
+/** Returns a picture or a video, or the name of another file that goes along with a message. */
 export function attachmentView({ name, url }, properties = {}) {
-  if (isPicture(url)) return element("img", { src: url, alt: name, title: name, ...properties });
+  const kind = kindOfUrl(url);
+  if (kind === "picture") return element("img", { src: url, alt: name, title: name, ...properties });
+  if (kind === "video") return element("video", { src: url, controls: true, preload: "metadata", "aria-label": name, title: name, ...properties });
   return nameView(name);
+}
+
+function linesText({ numLines, isCut }) {
+  if (numLines === null || numLines === undefined) return "";
+  return isCut ? translate("files.aboutLines", { count: rounded(numLines) }) : translate("files.lines", { count: numLines });
+}
+
+function pagesText({ numPages }) {
+  return numPages ? translate("files.pages", { count: numPages }) : "";
+}
+
+function tokensText({ numTokens, isEstimate }) {
+  if (numTokens === null || numTokens === undefined) return "";
+  return isEstimate ? translate("files.aboutTokens", { count: rounded(numTokens) }) : translate("files.tokens", { count: numTokens });
+}
+
+/** Returns an estimate with two digits that count. */
+function rounded(number) {
+  return Number(number.toPrecision(2));
+}
+
+function percent(share) {
+  return translate("files.percent", { number: formatNumber(Math.floor(share * 100)) });
 }
 
 /** The direction of a name's own letters stays in the name. */

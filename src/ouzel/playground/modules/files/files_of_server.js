@@ -3,18 +3,20 @@
 import { announce } from "../announcer.js";
 import { confirmed } from "../dialogs/dialog.js";
 import { downloadBlob } from "../dom.js";
+import { translate } from "../texts/texts.js";
 import { pathOfFile } from "./attachment.js";
 import { safeName, shortName } from "./names.js";
 
 /** Deletes an uploaded file, if a person agrees; returns whether it is gone. */
 export async function deleteUploaded(api, { id, name }) {
-  if (!(await confirmed("Delete the file", `The model can no longer use “${shortName(name)}”.`, "Delete it"))) return false;
+  const question = translate("files.deleteQuestion", { name: shortName(name) });
+  if (!(await confirmed(translate("files.deleteTitle"), question, translate("files.deleteIt")))) return false;
   try {
     await api.delete(pathOfFile(id));
   } catch (error) {
     if (error.status !== 404) throw error; // it has expired, or another client has deleted it
   }
-  announce("The file is deleted");
+  announce(translate("files.isDeleted"));
   return true;
 }
 
@@ -24,6 +26,6 @@ export async function downloadFromSandbox(api, { containerId, fileId, name }) {
   try {
     downloadBlob(safeName(name), await api.blob(path));
   } catch (error) {
-    throw error.status === 404 ? new Error("The file is gone: sandboxes end some time after their last call.") : error;
+    throw error.status === 404 ? new Error(translate("files.sandboxEnded")) : error;
   }
 }

@@ -1,45 +1,75 @@
-// What a file is, and for what it can be used: the model reads it, code in the sandbox opens it, or it is searched.
+// For what a file can be used: the model reads it, code in the sandbox opens it, both, or it is searched.
 
-const IMAGE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
-const HEAD_BYTES = 65_536; // as much of a file as is looked at
-const PDF = "%PDF-";
+import { translate } from "../texts/texts.js";
+
 const SEARCHABLE = /\.(docx|pdf|html?)$/i; // beside texts
 const TABLES = /\.(csv|tsv|jsonl?|xlsx?|parquet|sqlite3?|db|zip)$/i;
+const KINDS_BY_ENDING = { pdf: "pdf", png: "picture", jpg: "picture", jpeg: "picture", webp: "picture", gif: "picture", bmp: "picture" };
+const KINDS = { text: "files.texts", picture: "files.pictures", video: "files.videos", pdf: "files.pdfs" };
 /** What a file can be used for, with the words for people. */
-export const USES = { model: "The model reads it", python: "For Python", search: "Only for searches" };
+export const USES = {
+  model: translate("files.useModel"),
+  python: translate("files.usePython"),
+  both: translate("files.useBoth"),
+  search: translate("files.useSearch"),
+};
 
 /** Tells a picture from another file, by its data URL or address. */
 export function isPicture(url) {
-  return url.startsWith("data:image/") || !url.startsWith("data:");
+  return kindOfUrl(url) === "picture";
 }
 
-/** Returns "picture", "pdf", "text" or "other". Throws where the file cannot be read. */
-export async function kindOf(file) {
-  const head = new Uint8Array(await file.slice(0, HEAD_BYTES).arrayBuffer());
-  if (IMAGE_TYPES.includes(file.type)) return "picture";
-  if (new TextDecoder("latin1").decode(head.slice(0, 1024)).includes(PDF)) return "pdf";
-  return isText(head, file.size > HEAD_BYTES) ? "text" : "other";
+/** Returns what a message has at a data URL or address: "picture", "video", "pdf" or "text". */
+export function kindOfUrl(url) {
+  if (!url.startsWith("data:") || url.startsWith("data:image/")) return "picture";
+  if (url.startsWith("data:video/")) return "video";
+  return url.startsWith("data:application/pdf") ? "pdf" : "text";
+}
+
+/** Returns what an uploaded file of a message is. Files of older pages say so by their names alone. */
+export function kindOfFile({ kind, name }) {
+  return kind ?? KINDS_BY_ENDING[name.split(".").at(-1).toLowerCase()] ?? "text";
+}
+
+/** Tells whether a model reads files of a kind. */
+export function isReadBy(kind, model) {
+  return { picture: model.seesImages, video: model.seesVideos, pdf: model.readsPdfs, text: true }[kind] ?? false;
+}
+
+/** Says why a model does not read files of a kind. */
+export function whyUnread(kind, model) {
+  const values = { model: model.name };
+  if (kind === "picture") return translate("files.seesNoPictures", values);
+  if (kind === "video") return translate("files.seesNoVideos", values);
+  if (kind === "sound") return translate("files.hearsNothing", values);
+  if (kind === "pdf") return translate(model.seesImages ? "files.serverReadsNoPdfs" : "files.seesNoPages", values);
+  return translate("files.unknownKind", { ...values, kinds: nameKinds(Object.keys(KINDS).filter((each) => isReadBy(each, model))) });
 }
 
 /** Returns what a file of this kind can be used for with a model and a server. */
 export function usesOf(kind, name, { model, server }) {
-  const isRead = { picture: model.seesImages, pdf: model.readsPdfs, text: true, other: false }[kind];
+  const isRead = isReadBy(kind, model);
+  const isRun = server.keepsFiles && server.runsPython;
   const isSearched = server.keepsFiles && server.searchesFiles && (kind === "text" || SEARCHABLE.test(name));
-  const uses = { model: isRead, python: server.keepsFiles && server.runsPython, search: isSearched };
+  const uses = { model: isRead, python: isRun, both: isRead && isRun, search: isSearched };
   return Object.keys(uses).filter((use) => uses[use]);
 }
 
 /** Returns the use that a person most likely means. `isPythonOn`: code runs in this chat. */
 export function likelyUse(uses, kind, name, isPythonOn) {
   const isTable = isPythonOn && kind !== "picture" && TABLES.test(name);
-  return isTable && uses.includes("python") ? "python" : uses[0];
+  return isTable && uses.includes("python") ? "python" : (uses[0] ?? "model");
 }
 
-/** `isCut`: the bytes may end within a character. */
-function isText(bytes, isCut) {
-  try {
-    return !new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isCut }).includes("\0");
-  } catch {
-    return false;
-  }
+export function isForModel(use) {
+  return use === "model" || use === "both";
+}
+
+export function isForPython(use) {
+  return use === "python" || use === "both";
+}
+
+/** Returns the names of kinds for people, as a list. */
+export function nameKinds(kinds) {
+  return kinds.map((kind) => translate(KINDS[kind])).join(", ");
 }

@@ -1,9 +1,11 @@
 // The names and sizes of files. A name may be anything: it is cut, and signs that turn the order of letters are taken out.
 
+import { formatNumber, translate } from "../texts/texts.js";
+
 const MAX_BYTES = 200; // of a name in the sandbox of a model's code
 const MAX_SHOWN = 40; // characters
 const NUM_LAST = 12; // characters that stay of the end, which says what kind of file it is
-const UNITS = ["kB", "MB", "GB"];
+const UNITS = ["files.kilobytes", "files.megabytes", "files.gigabytes"];
 // Line ends and other control characters, and invisible ones such as those that write backwards.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
@@ -28,11 +30,13 @@ export function endingOf(name) {
 
 export function sizeText(numBytes) {
   if (numBytes === null) return "";
-  if (numBytes < 1000) return `${numBytes} bytes`;
+  if (numBytes < 1000) return translate("files.bytes", { count: numBytes });
   let size = numBytes;
   let unit = -1;
   for (; size >= 999.5 && unit < UNITS.length - 1; unit += 1) size /= 1000;
-  return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${UNITS[unit]}`;
+  const digits = size < 10 ? 1 : 0;
+  const number = formatNumber(size, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return translate(UNITS[unit], { number });
 }
 
 /** Cuts the middle of a name until it fits. */

@@ -1,6 +1,6 @@
 // A block of Markdown: a node of the tree that the parser makes and the views draw.
 
-const CONTAINERS = new Set(["document", "quote", "list", "item"]);
+const CONTAINERS = new Set(["document", "quote", "list", "item", "note"]);
 
 export class Block {
   /** `fields` are what its kind has beside children: `text`, `lines`, `level`, `start` and others. */

@@ -19,6 +19,7 @@ import {
   isRule,
   markerAt,
   mathsAt,
+  noteAt,
   openings,
   underlineLevel,
 } from "./block_starts.js";
@@ -28,7 +29,7 @@ const MAX_DEPTH = 48; // of open blocks: each may be an element in an element
 const RAW_KINDS = ["code", "maths"];
 const RAW_INDENT = 4; // what is indented that far is code
 // A line of this form may become one of several things when more of it is known.
-const UNDECIDED = /^(?:[-+*_=#~`|:$\\! \t]*|(?:[-+*]|\d{1,9}[.)]?)[ \t]*(?:\[[ xX]?\]?)?[ \t]*)$/;
+const UNDECIDED = /^(?:[-+*_=#~`|:$\\! \t]*|(?:[-+*]|\d{1,9}[.)]?)[ \t]*(?:\[[ xX]?\]?)?[ \t]*|\[\^[^\s[\]]{0,40}\]?:?[ \t]*)$/;
 const UNDECIDED_END = /^(?:`+|~+|\$+|\\\]?)[ \t]*$/;
 
 export class BlockParser {
@@ -184,6 +185,11 @@ export class BlockParser {
       readQuoteMark(line);
       return { kind: "quote", fields: {} };
     }
+    const note = noteAt(line.rest);
+    if (note !== null) {
+      line.drop(note.length);
+      return { kind: "note", fields: { label: note.label, indent: RAW_INDENT } };
+    }
     const found = markerAt(line.rest);
     if (found === null) return null;
     const { marker, type, start } = found;
@@ -242,7 +248,7 @@ export class BlockParser {
 /** Tells whether the line goes on with an open block, and reads the block's mark off it. */
 function continues(block, line) {
   if (block.kind === "quote") return line.indent < RAW_INDENT && readQuoteMark(line);
-  if (block.kind === "item") return continuesItem(block, line);
+  if (block.kind === "item" || block.kind === "note") return continuesItem(block, line);
   if (block.kind === "code" && block.fence === null) return line.isBlank || line.indent >= RAW_INDENT;
   return !line.isBlank || !["paragraph", "table"].includes(block.kind);
 }

@@ -8,6 +8,8 @@ const MATHS = { "$$": "$$", "\\[": "\\]" };
 const ENVIRONMENT =
   /^\\begin\{((?:align|alignat|equation|gather|multline|eqnarray|CD|aligned|alignedat|gathered|split|[dr]?cases|array|[pbBvV]?matrix)\*?)\}/;
 
+const NOTE = /^\[\^([^\s[\]]{1,40})\]:[ \t]*/;
+
 export function headingAt(text) {
   const match = HEADING.exec(text);
   return match && { level: match[1].length, text: withoutClosingHashes(text.slice(match[1].length).trim()) };
@@ -48,6 +50,12 @@ export function markerAt(text) {
   if (match === null) return null;
   const [marker, bullet, number, delimiter] = match;
   return { marker, type: bullet ?? delimiter, start: number === undefined ? null : Number(number) };
+}
+
+/** Returns the label of a note at the foot of the text, and its length with the marks. */
+export function noteAt(text) {
+  const match = NOTE.exec(text);
+  return match && { label: match[1], length: match[0].length };
 }
 
 /**

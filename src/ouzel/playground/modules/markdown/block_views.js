@@ -56,8 +56,8 @@ class BlockView {
 }
 
 /** Returns what a view is made from once. More of a line may change it, as the language of code that has only begun. */
-function natureOf({ kind, id, level, start, language, alignments, lines }) {
-  return [kind, id, level, start, language, ...(alignments ? [...alignments, lines[0]] : [])].join("\n");
+function natureOf({ kind, id, level, start, language, label, alignments, lines }) {
+  return [kind, id, level, start, language, label, ...(alignments ? [...alignments, lines[0]] : [])].join("\n");
 }
 
 /** Each makes a block's element, and the function that shows a newer state of the block in it. */
@@ -67,6 +67,7 @@ const MAKERS = {
   quote: () => container(element("blockquote")),
   list,
   item,
+  note,
   rule: () => ({ element: element("hr"), update: () => {} }),
   code: (block) => new CodeView(block),
   maths,
@@ -117,6 +118,13 @@ function item() {
       update(block);
     },
   };
+}
+
+/** The sign in front of a note, and the way back from it, are made by notes.js. */
+function note({ label }) {
+  const content = element("div", { class: "note-text" });
+  const { update } = container(content);
+  return { element: element("div", { class: "note", data: { note: label } }, content), update };
 }
 
 /** A formula is drawn when it is whole; until then, and if it never ends, its TeX is shown. */

@@ -11,6 +11,7 @@
 import { safeAddress } from "./addresses.js";
 import { destinationAt, UNFINISHED } from "./destination.js";
 import { characterOf, ENTITY } from "./entities.js";
+import { formulaEnd, opensFormula } from "./formulas/marks.js";
 import { isPunctuation, Marks } from "./marks.js";
 
 const REACH = 2000;
@@ -21,6 +22,8 @@ const ANGLE_MAIL = /<([\w.!#$%&'*+/=?^`{|}~-]{1,64}@[a-zA-Z\d-]+(?:\.[a-zA-Z\d-]
 const UNFINISHED_ANGLE = /<[^\s<>]*$/y;
 const MARKER = /【\d{1,6}】/y; // of a source that the text cites
 const UNFINISHED_MARKER = /【\d{0,6}$/y;
+const NOTE = /\[\^([^\s[\]]{1,40})\]/y; // at the foot of the text
+const UNFINISHED_NOTE = /\[\^[^\s[\]]{0,40}$/y;
 const BARE_ADDRESS = /https?:\/\/[^\s<>"`*$\\[\]\u3000-\u303f\uff00-\uffef]+/iy;
 const IDEOGRAPHS = 0x2e80; // from here on characters are words by themselves
 
@@ -173,6 +176,9 @@ class InlineParser {
   }
 
   #bracket(length) {
+    const note = this.#match(NOTE);
+    if (note !== null) return this.#push({ element: "note", text: note[0], label: note[1] }, note[0].length);
+    if (this.#match(UNFINISHED_NOTE) !== null) this.#wait(this.#at);
     const bracket = { text: this.source.slice(this.#at, this.#at + length), isImage: length === 2, isActive: true };
     this.#push(bracket, length);
     this.#brackets.push(this.#items.at(-1));
@@ -218,14 +224,10 @@ class InlineParser {
     else this.#push({ text: character }, match[0].length);
   }
 
-  /** Sums of money are no formulas: these have no blank inside of their marks, no word before and no digit behind them. */
   #dollar() {
-    if (this.source[this.#at + 1] === "$") {
-      if (!this.#maths(2, "$$", true)) this.#plain(2);
-      return;
-    }
-    const isOpener = /[^\s$]/.test(this.source[this.#at + 1] ?? "") && !/[a-zA-Z\d]/.test(this.#characterBefore);
-    if (!isOpener || !this.#maths(1, "$", false)) this.#plain(1);
+    const isDouble = this.source[this.#at + 1] === "$";
+    if (isDouble && !this.#maths(2, "$$", true)) this.#plain(2);
+    else if (!isDouble && !(opensFormula(this.source, this.#at, this.#characterBefore) && this.#maths(1, "$", false))) this.#plain(1);
   }
 
   get #characterBefore() {
@@ -234,22 +236,11 @@ class InlineParser {
 
   #maths(length, end, isDisplayed) {
     const start = this.#at + length;
-    const near = this.source.slice(0, this.#at + REACH);
-    const codeAt = end === "$" ? near.indexOf("`", start) : -1; // a sum of money may stand before code
-    let at = near.indexOf(end, start);
-    while (end === "$" && at >= 0 && !this.#closesFormula(start, at)) at = near.indexOf(end, at + 1);
-    if (codeAt >= 0 && (at < 0 || codeAt < at)) return false;
-    if (at > start) {
-      const text = this.source.slice(start, at).trim();
-      this.#push({ element: "maths", text, isDisplayed }, at + end.length - this.#at);
-      return true;
-    }
-    this.#wait(this.#at);
-    return false;
-  }
-
-  #closesFormula(start, at) {
-    return at > start && !/[\s\\]/.test(this.source[at - 1]) && !/\d/.test(this.source[at + 1] ?? "");
+    const at = formulaEnd(this.source, start, end, this.#at + REACH);
+    if (at === null) this.#wait(this.#at);
+    if (at === null || at < 0) return false;
+    this.#push({ element: "maths", text: this.source.slice(start, at).trim(), isDisplayed }, at + end.length - this.#at);
+    return true;
   }
 
   /** An address that stands in the text as it is begins before its colon. */

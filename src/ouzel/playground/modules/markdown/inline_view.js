@@ -7,7 +7,7 @@ import { parseInline, settledEnd } from "./inline.js";
 
 const MAX_GUESSED = 400; // a mark further back than that is shown as it stands until something closes it
 // What a text that is still being written may end with, and may not stay as it looks.
-const DANGLING = /(?:[*_~`$\\]+|!?\[|!|&[#\w]{0,10}|【\d{0,6}|\s)$/;
+const DANGLING = /(?:[*_~`$\\]+|!?\[|!|&[#\w]{0,10}|【\d{0,6}|\[\^[^\s[\]]{0,20}|\s)$/;
 const MAX_DANGLING = 64;
 
 export class InlineView {
@@ -121,6 +121,7 @@ function nodeOf(item, isInside) {
   if (item.element === "br") return element("br");
   if (item.element === "code") return element("code", { text: item.text });
   if (item.element === "maths") return formulaView(item.text, item.isDisplayed);
+  if (item.element === "note") return element("span", { class: "note-reference", data: { note: item.label }, text: item.text });
   if (item.element === "marker") return element("span", { class: "marker", text: item.text });
   const node = link({ href: item.href, title: "", isImage: false }, isInside);
   node.append(item.text);

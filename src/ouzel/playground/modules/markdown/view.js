@@ -4,6 +4,7 @@
 import { ChildrenView } from "./block_views.js";
 import { BlockParser } from "./block_parser.js";
 import { listenToCopies } from "./formulas/copying.js";
+import { Notes } from "./notes.js";
 
 const MAX_FRAME_MS = 8; // for lines of a text; what is left waits for the next frame
 
@@ -14,6 +15,8 @@ export class MarkdownView {
   #waiting = ""; // text whose lines have not been taken
   #frame = null;
   #isFinished = false;
+  #notes;
+  #hasNotes = false;
 
   /** `onDraw` is called whenever elements of the text have changed. */
   constructor(container, onDraw = () => {}) {
@@ -21,6 +24,7 @@ export class MarkdownView {
     container.classList.add("markdown");
     listenToCopies();
     this.#view = new ChildrenView(container);
+    this.#notes = new Notes(container);
   }
 
   get text() {
@@ -43,8 +47,7 @@ export class MarkdownView {
     const isBehind = this.#takeLines(performance.now() + MAX_FRAME_MS);
     const fork = this.#parser.fork();
     if (!isBehind) fork.takeBeginning(withoutReturn(this.#waiting));
-    this.#view.update(fork.document);
-    this.onDraw();
+    this.#show(fork.document);
     if (isBehind) this.#frame = requestAnimationFrame(() => this.draw());
   }
 
@@ -54,10 +57,20 @@ export class MarkdownView {
     this.#isFinished = true;
     if (this.#frame !== null) cancelAnimationFrame(this.#frame);
     this.#takeLines(Infinity);
-    if (this.#waiting !== "") this.#parser.take(withoutReturn(this.#waiting));
+    if (this.#waiting !== "") this.#take(withoutReturn(this.#waiting));
     this.#waiting = "";
-    this.#view.update(this.#parser.document);
+    this.#show(this.#parser.document);
+  }
+
+  #show(document) {
+    this.#view.update(document);
+    if (this.#hasNotes) this.#notes.link();
     this.onDraw();
+  }
+
+  #take(line) {
+    this.#hasNotes ||= line.includes("[^");
+    this.#parser.take(line);
   }
 
   /** Tells whether whole lines are left at that time. */
@@ -67,7 +80,7 @@ export class MarkdownView {
     for (let end; (end = this.#waiting.indexOf("\n", start)) >= 0; start = end + 1) {
       isBehind = performance.now() > deadline;
       if (isBehind) break;
-      this.#parser.take(withoutReturn(this.#waiting.slice(start, end)));
+      this.#take(withoutReturn(this.#waiting.slice(start, end)));
     }
     this.#waiting = this.#waiting.slice(start);
     return isBehind;

@@ -19,8 +19,14 @@ export class SettingsPanel {
 
   /** `onChange` is called when something has been set; `attachedFiles` returns the files of this chat that can be searched. */
   constructor(container, settings, api, { onChange, attachedFiles }) {
-    Object.assign(this, { container, shown: settings, settings, api, onChange });
+    Object.assign(this, { container, settings, api, onChange });
+    this.look(settings);
     this.collections = new CollectionsField({ api, settings, attachedFiles, onChange });
+  }
+
+  /** Shows other settings from now on; `caption` says whose they are. */
+  look(settings, caption = translate("settings.ofConversation")) {
+    Object.assign(this, { shown: settings, caption });
   }
 
   /** Tells whether the panel shows the settings of the conversation that is shown. */
@@ -35,12 +41,12 @@ export class SettingsPanel {
     this.#drawn = conversation;
     const [defaults] = await Promise.all([model.defaults(this.api).catch(() => ({})), settings.server.loadFields(this.api)]);
     if (settings.model !== model || this.#drawn !== conversation) return; // another one has been chosen meanwhile
-    this.settings = settings;
+    this.settings = this.collections.settings = settings;
     const focused = this.container.contains(document.activeElement) ? document.activeElement.id : "";
     this.presets = new PresetsField(settings, { onTake: (name) => this.#takePreset(name) });
     fill(
       this.container,
-      element("p", { class: "muted", text: translate("settings.ofConversation") }),
+      element("p", { class: "muted", text: this.caption }),
       section(translate("presets.presets"), settings.standard.presets.names.length > 0, ...this.presets.draw()),
       this.#text("system", translate("settings.system"), translate("settings.systemHint"), 4),
       section(translate("settings.sampling"), true, ...NUMBERS.map((name) => this.#number(name, defaults[name])), this.#stop()),
@@ -49,7 +55,7 @@ export class SettingsPanel {
       section(translate("settings.tools"), settings.values.builtinTools.length > 0 || settings.values.tools !== "", ...this.#tools()),
       ...this.#hosted(),
       section(translate("settings.tokens"), settings.values.showsTokens, ...this.#tokens()),
-      section(translate("settings.conversations"), false, this.#keeping()),
+      section(translate("settings.conversations"), false, this.#keeping(), this.#ownCheck("makesTitles", translate("settings.makesTitles"))),
       ...this.#offlineCopy(),
       button(translate("settings.reset"), () => this.#reset(), { class: "quiet" }),
     );

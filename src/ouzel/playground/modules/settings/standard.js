@@ -10,7 +10,8 @@ export const LAST = "last";
 export const NOTHING = "nothing";
 const PRESET = "preset:"; // and its name
 
-const OWN = { isOnServer: true }; // whether the server is to keep new conversations
+// Whether the server is to keep new conversations, and the model to make titles.
+const OWN = { isOnServer: true, makesTitles: true };
 
 const kept = new KeptText("localStorage", "ouzel.settings");
 
@@ -65,6 +66,24 @@ export class Standard {
   note(values) {
     this.#last = values;
     this.#keep();
+  }
+
+  /** Returns the same for settings that are not those of new conversations. */
+  fixed() {
+    const standard = this;
+    return {
+      presets: this.presets,
+      own: this.own,
+      values: this.values,
+      note: () => {},
+      setOwn: (name, value) => this.setOwn(name, value),
+      get begin() {
+        return standard.begin;
+      },
+      set begin(begin) {
+        standard.begin = begin;
+      },
+    };
   }
 
   #keep() {

@@ -1,38 +1,102 @@
-// IndexedDB as promises. It has one store of records by key, for what this browser keeps of conversations.
+// IndexedDB as promises: what this browser keeps of conversations. A record in the first store is what the list shows.
+// Its messages and its words stand in stores of their own, so that a list of thousands opens without them.
 
 const NAME = "ouzel";
-const STORE = "conversations";
+const VERSION = 2;
+const RECORDS = "conversations";
+const CONTENTS = "contents";
+const WORDS = "words";
+const STORES = [RECORDS, CONTENTS, WORDS];
 
 let opened = null;
 
+/** Another tab has an older page open, and keeps the database from being changed. */
+export class Blocked extends Error {}
+
+/** Returns all records, without their messages and words. */
 export async function all() {
-  return run("readonly", (store) => store.getAll());
+  return run([RECORDS], "readonly", (store) => store(RECORDS).getAll());
 }
 
 export async function get(key) {
-  return (await run("readonly", (store) => store.get(key))) ?? null;
+  return (await run([RECORDS], "readonly", (store) => store(RECORDS).get(key))) ?? null;
 }
 
-export async function put(record) {
-  await run("readwrite", (store) => store.put(record));
+/** Returns the messages of a conversation; null where the server has them. */
+export async function content(key) {
+  return (await run([CONTENTS], "readonly", (store) => store(CONTENTS).get(key)))?.content ?? null;
+}
+
+/** Returns the words of all conversations, by their keys. */
+export async function words() {
+  const found = await run([WORDS], "readonly", (store) => store(WORDS).getAll());
+  return new Map(found.map(({ key, words: text }) => [key, text]));
+}
+
+/** Keeps a record. Messages and words that are not given stay as they are. */
+export async function put(record, { content = null, words = null } = {}) {
+  await putAll([{ record, content, words }]);
+}
+
+/** Keeps many records in one transaction. */
+export async function putAll(entries) {
+  await run(STORES, "readwrite", (store) => {
+    for (const { record, content, words } of entries) {
+      store(RECORDS).put(record);
+      if (content !== null) store(CONTENTS).put({ key: record.key, content });
+      if (words !== null) store(WORDS).put({ key: record.key, words });
+    }
+  });
 }
 
 export async function remove(key) {
-  await run("readwrite", (store) => store.delete(key));
+  await run(STORES, "readwrite", (store) => {
+    for (const name of STORES) store(name).delete(key);
+  });
 }
 
-async function run(mode, act) {
+async function run(names, mode, act) {
   opened ??= open();
-  const transaction = (await opened).transaction(STORE, mode);
+  const transaction = (await opened).transaction(names, mode);
   const ended = endOf(transaction);
-  const [result] = await Promise.all([settled(act(transaction.objectStore(STORE))), ended]);
+  const request = act((name) => transaction.objectStore(name));
+  const [result] = await Promise.all([request === undefined ? null : settled(request), ended]);
   return result;
 }
 
-function open() {
-  const request = indexedDB.open(NAME, 1);
-  request.onupgradeneeded = () => request.result.createObjectStore(STORE, { keyPath: "key" });
-  return settled(request);
+async function open() {
+  const request = indexedDB.open(NAME, VERSION);
+  request.onupgradeneeded = ({ oldVersion }) => upgrade(request.result, request.transaction, oldVersion);
+  const database = await Promise.race([settled(request), blocked(request)]);
+  database.onversionchange = () => {
+    database.close(); // a newer page wants to change it
+    opened = null;
+  };
+  return database;
+}
+
+/** Makes what is missing. Records of the first version held their messages and words themselves. */
+function upgrade(database, transaction, oldVersion) {
+  if (oldVersion < 1) database.createObjectStore(RECORDS, { keyPath: "key" });
+  for (const name of [CONTENTS, WORDS]) database.createObjectStore(name, { keyPath: "key" });
+  if (oldVersion < 1) return;
+  transaction.objectStore(RECORDS).openCursor().onsuccess = ({ target: { result: cursor } }) => {
+    if (cursor === null) return;
+    const { content, words, ...record } = cursor.value;
+    if (content !== undefined) transaction.objectStore(CONTENTS).put({ key: record.key, content });
+    if (words !== undefined) transaction.objectStore(WORDS).put({ key: record.key, words });
+    cursor.update(record);
+    cursor.continue();
+  };
+}
+
+function blocked(request) {
+  return new Promise((_, reject) => {
+    request.onblocked = () => {
+      opened = null; // the next use tries again
+      reject(new Blocked());
+    };
+  });
 }
 
 /** A change can still be refused at the end of its transaction, as where the disk has no room. */

@@ -5,6 +5,7 @@ import { decisionText, hostedParts } from "../chat/hosted_texts.js";
 import { wireMessage } from "../chat/request.js";
 import { setValues } from "../settings/values.js";
 import { translate } from "../texts/texts.js";
+import { FORMAT } from "./import/own.js";
 
 const ROLES = ["user", "assistant", "tool", "system", "approval"];
 
@@ -13,6 +14,30 @@ export function jsonText(conversation) {
   const said = conversation.path().map((node) => node.message);
   const messages = said.filter(({ role }) => role !== "approval").map(wireMessage);
   return JSON.stringify({ title, updated: new Date(updated).toISOString(), messages, tree: { activeLeaf, nodes }, settings: settings === null ? {} : setValues(settings) }, null, 2);
+}
+
+/**
+ * Returns a file of all conversations (`blob`), how many it has (`numSaved`), and the titles of those that could not be
+ * read, with the `reason` (`failed`). `onProgress` gets the number of those that are done, and of all.
+ */
+export async function exportAll(library, { onProgress, signal }) {
+  const records = library.records.shown;
+  const failed = [];
+  const parts = [];
+  for (const [index, { key, title, isPinned = false, isNamed = false }] of records.entries()) {
+    if (signal.aborted) break;
+    try {
+      const { updated, nodes, activeLeaf, settings } = await library.load(key);
+      const ofSettings = settings === null ? {} : { settings: setValues(settings) };
+      parts.push(JSON.stringify({ title, updated: new Date(updated).toISOString(), isPinned, isNamed, activeLeaf, ...ofSettings, nodes }));
+    } catch (error) {
+      failed.push({ title, reason: error.message || translate("list.goneFromServer") });
+    }
+    onProgress(index + 1, records.length);
+  }
+  const head = `{"format":${JSON.stringify(FORMAT)},"version":1,"conversations":[\n`;
+  const pieces = parts.flatMap((part, index) => (index === 0 ? [part] : [",\n", part])); // one text of all may be too long
+  return { blob: new Blob([head, ...pieces, "\n]}\n"], { type: "application/json" }), numSaved: parts.length, failed };
 }
 
 export function markdownText(conversation) {

@@ -4,7 +4,7 @@
 
 import { message } from "../chat/conversation.js";
 import { citationsOf, isHosted } from "../chat/response_answer.js";
-import { isPicture } from "../files/kinds.js";
+import { isForModel, isPicture } from "../files/kinds.js";
 import { translate } from "../texts/texts.js";
 
 const KEY_PREFIX = "tree";
@@ -31,7 +31,7 @@ function userParts({ content, images, files }) {
 
 /** Tells whether the model reads a file, rather than code or a search. */
 export function isRead({ use, isDeleted }) {
-  return use === "model" && !isDeleted;
+  return isForModel(use) && !isDeleted;
 }
 
 function reasoningItem(text) {

@@ -2,47 +2,35 @@
 
 import { Conversation } from "../chat/conversation.js";
 import { translate } from "../texts/texts.js";
-import * as database from "./database.js";
 import { readValues } from "../settings/values.js";
 import { modelsOf, takeModels } from "./metadata.js";
-import { ignoreMissing } from "./server_keeper.js";
+import { Records } from "./records.js";
+import { ignoreMissing, isServerKey, WentOnElsewhere } from "./server_keeper.js";
 
-const MAX_WORDS = 20_000; // characters of a conversation that a search looks through
+/** Nobody here knows a conversation of this key. */
+export class UnknownConversation extends Error {}
 
 export class Library {
-  #records = new Map();
-  #isLossTold = false;
   #isSettingDue = new Set(); // conversations whose settings are to be kept
   #last = Promise.resolve(); // of what changes the records, one after the other
 
-  /** `onChange` is called when the list has changed, `onTrouble` with what could not be done, as text. */
-  constructor(keeper, { onChange, onTrouble }) {
-    this.keeper = keeper;
-    this.onChange = onChange;
-    this.onTrouble = onTrouble;
+  /** `onSaved` is called with a conversation that was saved; the other functions are those of Records. */
+  constructor(keeper, { onChange, onTrouble, onSaved = () => {}, onElsewhere = () => {} }) {
+    Object.assign(this, { keeper, onTrouble, onSaved });
+    this.records = new Records({ onChange, onTrouble, onElsewhere });
   }
 
-  async open() {
-    const records = await database.all().catch(() => []); // a private window may have no database
-    for (const record of records) this.#records.set(record.key, record);
-    this.onChange();
-  }
-
-  /** Returns the records that have all these words, the newest first. */
-  found(words) {
-    const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-    const matches = ({ title, words: text }) => {
-      const haystack = `${title}\n${text}`.toLowerCase();
-      return wanted.every((word) => haystack.includes(word));
-    };
-    return [...this.#records.values()].filter(matches).sort((one, other) => other.updated - one.updated);
+  open() {
+    return this.records.open();
   }
 
   async load(key) {
     await this.#last;
-    const record = await this.#newest(key);
-    const conversation = record.isOnServer ? await this.keeper.load(key) : new Conversation(record.content);
+    const record = await this.records.newest(key);
+    if (record === null) return this.#next(() => this.#adopt(key));
+    if (record.deletedAt !== undefined) throw new UnknownConversation();
     const { title, updated } = record;
+    const conversation = record.isOnServer ? await this.keeper.load(key) : new Conversation(await this.#content(record));
     if (record.isOnServer) putFilesBack(conversation, record.files ?? []);
     takeModels(conversation, record.models);
     if (record.settings) conversation.settings = readValues(record.settings).values;
@@ -55,10 +43,13 @@ export class Library {
     return this.#next(() => this.#save(conversation, onServer)).catch((error) => this.onTrouble(error.message));
   }
 
-  rename(key, title) {
+  /** Keeps a title that a person, or else the model, gave. The model's never replaces that of a person. */
+  rename(key, title, { isNamed = true } = {}) {
     return this.#next(async () => {
-      const record = await this.#newest(key);
-      await this.#keep({ ...record, title, content: record.content && { ...record.content, title } });
+      const record = await this.records.newest(key);
+      if (record === null || (record.isNamed && !isNamed)) return;
+      await this.records.keep({ ...record, title, isNamed });
+      if (record.isOnServer) await this.keeper.rename(key, title).catch(() => {}); // the next save tells it
     });
   }
 
@@ -68,30 +59,56 @@ export class Library {
     this.#isSettingDue.add(conversation); // it will keep what is set then
     this.#next(async () => {
       this.#isSettingDue.delete(conversation);
-      if (!this.#records.has(conversation.key)) return;
+      if (this.records.get(conversation.key) === null) return;
       const { settings } = conversation;
-      const record = { ...(await this.#newest(conversation.key)), settings };
       Object.assign(conversation.record, { settings });
-      this.#records.set(record.key, record);
-      await database.put(record).catch(() => this.#tellLoss());
+      await this.records.keep({ ...(await this.records.newest(conversation.key)), settings });
     }).catch((error) => this.onTrouble(error.message));
   }
 
+  pin(key, isPinned) {
+    return this.#change(key, (record) => ({ ...record, isPinned }));
+  }
+
+  /** Takes a conversation out of the list, or puts it back where `time` is null. */
+  setDeleted(key, time) {
+    return this.#change(key, ({ deletedAt, ...record }) => (time === null ? record : { ...record, deletedAt: time }));
+  }
+
+  /** Deletes a conversation and its files for good. */
   remove(key) {
     return this.#next(async () => {
-      const record = this.#records.get(key);
+      const record = this.records.get(key);
+      if (record === null) return;
       await this.keeper.removeFiles(this.#filesOfOnly(record));
       if (record.isOnServer) await this.keeper.remove(key).catch(ignoreMissing);
-      await this.#forget(key);
-      this.onChange();
+      await this.records.forget(key);
     });
   }
 
-  /** Returns the ids of the files that no other conversation has. */
-  #filesOfOnly(record) {
-    const others = [...this.#records.values()].filter((each) => each !== record).flatMap(({ files }) => files ?? []);
-    const kept = new Set(others.map(({ id }) => id));
-    return [...new Set((record.files ?? []).filter(({ isDeleted }) => !isDeleted).map(({ id }) => id))].filter((id) => !kept.has(id));
+  /** Deletes a conversation and its files for good while the page is closed: nobody waits for it. */
+  removeUnwatched(key) {
+    const record = this.records.get(key);
+    this.keeper.removeUnwatched(record.isOnServer ? key : null, this.#filesOfOnly(record));
+    this.records.forget(key);
+  }
+
+  /** Keeps conversations from a file in this browser. Each is what import/tree.js makes of one. */
+  async add(given) {
+    const entries = given.map(({ isPinned, isNamed, settings = null, ...content }) => {
+      const conversation = new Conversation({ ...content, settings });
+      const ids = conversation.nodes.map(({ id }) => id);
+      const record = { key: newKey(), ...summary(conversation, ids), isPinned, isNamed, isImported: true, isOnServer: false };
+      return { record, words: conversation.words, content };
+    });
+    await this.#next(() => this.records.keepAll(entries));
+  }
+
+  #change(key, change) {
+    return this.#next(async () => {
+      const record = await this.records.newest(key);
+      if (record !== null) await this.records.keep(change(record));
+    });
   }
 
   #next(change) {
@@ -100,27 +117,44 @@ export class Library {
     return done;
   }
 
-  /** Returns the record that this page knows, or that of the database where another tab has changed it since. */
-  async #newest(key) {
-    const kept = await database.get(key).catch(() => null);
-    const known = this.#records.get(key);
-    return kept === null || known?.updated > kept.updated ? known : kept;
+  /** Returns the ids of the files that no other conversation has. Those of an imported conversation may be anybody's. */
+  #filesOfOnly({ key, isImported = false, files = [] }) {
+    if (isImported) return [];
+    const others = this.records.all.filter((each) => each.key !== key).flatMap((each) => each.files ?? []);
+    const kept = new Set(others.map(({ id }) => id));
+    return [...new Set(files.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id))].filter((id) => !kept.has(id));
+  }
+
+  async #content(record) {
+    const content = await this.records.content(record);
+    if (content === null) throw new UnknownConversation();
+    return content;
+  }
+
+  /** Reads a conversation of the server that another browser began, and adds it to the list. */
+  async #adopt(key) {
+    if (!isServerKey(key)) throw new UnknownConversation();
+    const conversation = await this.keeper.load(key).catch((error) => {
+      throw error.status === 404 ? new UnknownConversation() : error;
+    });
+    const saved = conversation.nodes.map((node) => node.id);
+    await this.#put(conversation, { key, ...summary(conversation, saved), isOnServer: true });
+    return conversation;
   }
 
   async #save(conversation, onServer) {
     if (conversation.record !== null) {
-      if (!this.#records.has(conversation.key)) return; // it has been deleted meanwhile
-      if ((await this.#newest(conversation.key)).updated > conversation.record.updated) this.#fork(conversation);
+      if (this.records.get(conversation.key) === null) return; // it has been deleted meanwhile
+      if ((await this.records.newest(conversation.key)).updated > conversation.record.updated) this.#fork(conversation);
     }
-    const { record } = conversation;
-    if (record === null ? onServer : record.isOnServer) {
+    if (conversation.record === null ? onServer : conversation.record.isOnServer) {
       try {
-        return await this.#saveOnServer(conversation, record);
+        return await this.#saveOnServer(conversation);
       } catch (error) {
         this.onTrouble(translate("list.keptHere", { reason: error.message }));
       }
     }
-    await this.#saveHere(conversation, record);
+    await this.#saveHere(conversation, conversation.record);
   }
 
   /** Another tab added to the conversation: what this one shows becomes a conversation of its own. */
@@ -129,47 +163,49 @@ export class Library {
     this.onTrouble(translate("list.wentOnElsewhere"));
   }
 
-  async #saveOnServer(conversation, record) {
-    const saved = await this.keeper.save(conversation, record?.saved ?? []);
-    await this.#put(conversation, { key: conversation.id, ...summary(conversation, saved), isOnServer: true, saved });
+  async #saveOnServer(conversation) {
+    let saved;
+    try {
+      saved = await this.keeper.save(conversation, conversation.record?.saved ?? []);
+    } catch (error) {
+      if (!(error instanceof WentOnElsewhere)) throw error;
+      this.#fork(conversation); // another browser added to it
+      saved = await this.keeper.save(conversation, []);
+    }
+    await this.#put(conversation, { key: conversation.id, ...this.#marks(conversation), ...summary(conversation, saved), isOnServer: true });
   }
 
   async #saveHere(conversation, record) {
-    if (record?.isOnServer) await this.#forget(record.key);
-    const isNew = record === null || record.isOnServer;
-    const key = isNew ? `local-${crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`}` : record.key;
+    const key = record === null || record.isOnServer ? newKey() : record.key;
+    const marks = this.#marks(conversation);
     conversation.id = null;
     const { title, updated, wholeNodes: nodes, running, activeLeaf } = conversation;
     const content = structuredClone({ title, updated, nodes, activeLeaf: activeLeaf === running?.id ? running.parent : activeLeaf });
-    await this.#put(conversation, { key, ...summary(conversation, nodes.map(({ id }) => id)), isOnServer: false, content });
+    await this.#put(conversation, { key, ...marks, ...summary(conversation, nodes.map(({ id }) => id)), isOnServer: false }, content);
+    if (record?.isOnServer) await this.records.forget(record.key, key);
   }
 
-  async #forget(key) {
-    this.#records.delete(key);
-    await database.remove(key).catch(() => {}); // without a database there is nothing to remove
+  /** Returns what the record has that its conversation does not know. */
+  #marks({ key }) {
+    const { isPinned, isNamed, isImported, deletedAt } = this.records.get(key) ?? {};
+    return Object.fromEntries(Object.entries({ isPinned, isNamed, isImported, deletedAt }).filter(([, value]) => value !== undefined));
   }
 
-  async #put(conversation, record) {
+  async #put(conversation, record, content = null) {
     conversation.record = record;
-    await this.#keep(record);
-  }
-
-  async #keep(record) {
-    this.#records.set(record.key, record);
-    await database.put(record).catch(() => this.#tellLoss());
-    this.onChange();
-  }
-
-  #tellLoss() {
-    if (!this.#isLossTold) this.onTrouble(translate("list.notKept"));
-    this.#isLossTold = true;
+    await this.records.keep(record, { content, words: conversation.words });
+    this.onSaved(conversation);
   }
 }
 
-/** `ids` are those of the nodes that are kept. */
-function summary(conversation, ids) {
-  const { title, updated, words, settings } = conversation;
-  return { settings, models: modelsOf(conversation, ids), title, updated, words: words.slice(0, MAX_WORDS), files: conversation.filesOf(ids) };
+function newKey() {
+  return `local-${crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`}`;
+}
+
+/** `saved` are the ids of the nodes that are kept. */
+function summary(conversation, saved) {
+  const { title, updated, settings } = conversation;
+  return { settings, models: modelsOf(conversation, saved), title, updated, files: conversation.filesOf(saved), saved };
 }
 
 /** Gives messages from the server what it does not keep of their files: their sizes, and files that are not for the model. */

@@ -8,6 +8,16 @@ import { metadataOf, takeMetadata } from "./metadata.js";
 
 const MAX_ITEMS = 20; // the API's, of one request
 const PAGE = 100;
+const MAX_TITLE = 512;
+const KEY = /^conv_[\w-]{1,100}$/;
+
+/** Another browser has added to a conversation. */
+export class WentOnElsewhere extends Error {}
+
+/** Tells whether a key may be that of a conversation on a server. */
+export function isServerKey(key) {
+  return KEY.test(key);
+}
 
 export class ServerKeeper {
   constructor(api) {
@@ -16,7 +26,8 @@ export class ServerKeeper {
 
   /** Adds what is new of a conversation; `saved` are the ids of the nodes that are there, which is returned anew. */
   async save(conversation, saved) {
-    const metadata = { title: conversation.title.slice(0, 512) };
+    const metadata = { title: conversation.title.slice(0, MAX_TITLE) };
+    if (saved.length > 0) await this.#check(conversation.id, saved.length);
     conversation.id ??= (await this.api.post("v1/conversations", { metadata })).id;
     const added = conversation.wholeNodes.filter((node) => !saved.includes(node.id) && isSettled(node.message));
     const items = added.flatMap((node) => itemsOf(node.message));
@@ -42,13 +53,32 @@ export class ServerKeeper {
     return conversation;
   }
 
+  /** Tells the server the title, for other browsers. */
+  async rename(id, title) {
+    const { metadata } = await this.api.get(pathOf(id));
+    await this.api.post(pathOf(id), { metadata: { ...metadata, title: title.slice(0, MAX_TITLE) } });
+  }
+
   async remove(id) {
     await this.api.delete(pathOf(id));
+  }
+
+  /** Deletes a conversation, unless its id is null, and files while the page is closed. */
+  removeUnwatched(id, fileIds) {
+    if (id !== null) this.api.deleteUnwatched(pathOf(id));
+    for (const fileId of fileIds) this.api.deleteUnwatched(pathOfFile(fileId));
   }
 
   /** Deletes uploaded files; those that are gone already are no error. */
   async removeFiles(ids) {
     for (const id of ids) await this.api.delete(pathOfFile(id)).catch(ignoreMissing);
+  }
+
+  /** Throws where the conversation does not have the messages that this page saved, and no others. */
+  async #check(id, numSaved) {
+    const { metadata } = await this.api.get(pathOf(id));
+    const numParts = treeParts(metadata, 0).length;
+    if (numParts > 0 && numParts !== numSaved) throw new WentOnElsewhere();
   }
 
   async #items(id) {
@@ -79,7 +109,8 @@ function describe(conversation, ids) {
   const placeOf = (id) => ids.indexOf(id);
   const parts = ids.map((id) => {
     const node = conversation.node(id);
-    return { numItems: itemsOf(node.message).length, parent: node.parent === null ? -1 : placeOf(node.parent) };
+    const stored = conversation.path(node.parent).findLast((each) => ids.includes(each.id)); // a failed answer is not
+    return { numItems: itemsOf(node.message).length, parent: stored === undefined ? -1 : placeOf(stored.id) };
   });
   const shown = conversation.path().findLast((node) => ids.includes(node.id));
   return { ...treeMetadata(parts), ...metadataOf(conversation, ids), active: String(placeOf(shown?.id) + 1) };

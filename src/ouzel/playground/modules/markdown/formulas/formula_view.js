@@ -4,13 +4,14 @@
 
 import { button, copyFrom, element } from "../../dom.js";
 import { translate } from "../../texts/texts.js";
-import { isLoaded, load, typeset, Unreadable } from "./typesetter.js";
 
 const MAX_TASK_MS = 8;
+const MAX_KEPT_MS = 24; // for formulas that were drawn before
 const MAX_KEPT = 400;
 const MAX_SHOWN = 10_000; // characters of TeX that is too long
 
 const kept = new Map(); // nodes by TeX, those used last at the end
+let typesetter = null; // its module, from the first formula on
 let waiting = []; // formulas that are shown as TeX until now
 let spentMs = 0; // of this task
 let timer = null;
@@ -19,7 +20,8 @@ let timer = null;
 export function formulaView(tex, isDisplayed) {
   const host = element("span", { class: isDisplayed ? "formula displayed" : "formula", data: { tex: tex.slice(0, MAX_SHOWN) } });
   const formula = { host, tex, isDisplayed };
-  if (kept.has(keyOf(formula)) || (waiting.length === 0 && isLoaded(tex) && spentMs < MAX_TASK_MS)) draw(formula);
+  const isKept = kept.has(keyOf(formula)) && spentMs < MAX_KEPT_MS;
+  if (isKept || (waiting.length === 0 && isLoaded(tex) && spentMs < MAX_TASK_MS)) draw(formula);
   else {
     host.append(source(formula));
     waiting.push(formula);
@@ -52,7 +54,8 @@ async function goOn() {
 /** A formula whose means cannot be loaded stays TeX; the next one tries again. */
 async function loadFor({ tex }) {
   try {
-    await load(tex);
+    typesetter ??= await import("./typesetter.js");
+    await typesetter.load(tex);
   } catch {
     const reason = translate("markdown.formulaNotLoaded");
     for (const formula of waiting) formula.host.replaceChildren(source({ ...formula, reason }));
@@ -75,9 +78,9 @@ function draw(formula) {
 
 function drawNew(formula) {
   try {
-    return typeset(formula.tex, formula.isDisplayed);
+    return typesetter.typeset(formula.tex, formula.isDisplayed);
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error;
+    if (!(error instanceof typesetter.Unreadable)) throw error;
     return source({ ...formula, reason: error.message });
   }
 }
@@ -89,6 +92,10 @@ function scrolled(node) {
 function copier({ tex }) {
   const copy = button(translate("markdown.copyFormula"), () => copyFrom(copy, tex), { class: "copy-formula" });
   return copy;
+}
+
+function isLoaded(tex) {
+  return typesetter !== null && typesetter.isLoaded(tex);
 }
 
 function keyOf({ tex, isDisplayed }) {
