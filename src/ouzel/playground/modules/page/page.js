@@ -221,7 +221,7 @@ export class Page {
 
   #turnOn(tool) {
     this.settings.turnOn(tool);
-    notice(translate("page.pythonIsOn"));
+    notice(translate("page.pythonIsOn"), () => this.settings.values.hostedTools.includes(tool));
     if (isOpen("settings")) this.#drawPanel();
   }
 }
