@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Route, expect
 from ouzel.config import LimitsConfig
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import violations
-from tests.playground.chromium import User
+from tests.playground.chromium import User, posts
 
 UserAt = Callable[[RunningServer], User]
 PATH = "**/v1/responses"
@@ -144,10 +144,7 @@ def test_what_may_have_run_tools_is_not_sent_again(user: User) -> None:
 
 
 def test_an_answer_that_has_begun_is_not_asked_for_again(user: User) -> None:
-    numbers: list[str] = []
-    user.page.on(
-        "request", lambda request: request.method == "POST" and numbers.append(request.url)
-    )
+    numbers = posts(user.page)
     user.ask("begin |fail|")
     expect(user.page.locator(".note.error")).to_be_visible()
     assert len([url for url in numbers if url.endswith("/v1/responses")]) == 1

@@ -16,10 +16,9 @@ export class Composer {
   #dropTimer = null;
 
   /**
-   * `onSend` gets the text and the pictures and files, and returns whether they were taken; `onRemove` is called when
-   * a file has been taken away; `notice` shows a line, and
-   * `attaching` makes attachments of files. `situation` returns the model, the server, the messages before, and whether
-   * the server runs tools.
+   * `onSend` gets the text and the pictures and files, and returns whether they were taken; `onRemove` is called when a
+   * file has been taken away; `notice` shows a line, and `attaching` makes attachments of files. `situation` returns the
+   * model, the server, the messages before, and whether the server runs tools.
    */
   constructor({ onSend, onStop, onRemove, notice, attaching, situation }) {
     Object.assign(this, { onSend, onStop, onRemove, notice, attaching, situation });
