@@ -1,4 +1,4 @@
-"""Reads what the browser stores of conversations."""
+"""Reads the conversations that the browser stores."""
 
 from tests.playground.chromium import User
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Request, Route, expect
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import violations
 from tests.playground.chromium import User
-from tests.playground.test_conversations import wait_until_stored
+from tests.playground.stored import wait_until_stored
 
 LONG = ("word " * 100).strip()
 UserAt = Callable[[RunningServer], User]
