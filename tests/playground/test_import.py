@@ -1,4 +1,4 @@
-"""Conversations are imported from three formats, also hostile ones, and exported together."""
+"""Conversations are imported from three formats and exported; hostile files do no harm."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -54,7 +54,7 @@ _FILL = """async ([seed, texts]) => {
 
 
 def choose(user: User, *files: tuple[str, Json | bytes]) -> str:
-    """Imports files, and returns the page's report."""
+    """Imports files, and returns the page's report about them."""
     page = user.page
     if page.locator("dialog").count() == 0:
         page.click("#manage")
@@ -171,8 +171,8 @@ OPEN_WEBUI = {
 
 
 def test_chatgpt_conversations_keep_branches_times_and_models(user: User) -> None:
-    question = gpt_node("q", None, gpt_message("user", "Which fruit?"))
-    second = {"title": "Second", "mapping": {"q": question}}
+    mapping = {"q": CHATGPT["mapping"]["q"]}  # type: ignore[index]
+    second = {**CHATGPT, "title": "Second", "mapping": mapping}
     said = choose(
         user,
         ("conversations-000.json", [CHATGPT]),
@@ -381,9 +381,8 @@ def test_an_imported_conversation_deletes_no_file_of_the_server(user: User) -> N
     user.page.on("request", lambda request: deleted.append(f"{request.method} {request.url}"))
     file = {"id": "file-of-somebody", "name": "a", "size": 1, "use": "model"}
     message = {"role": "user", "content": "x", "files": [file]}
-    choose(
-        user, ("own.json", {"title": "trap", "tree": {"nodes": [{"id": 1, "message": message}]}})
-    )
+    tree = {"nodes": [{"id": 1, "message": message}]}
+    choose(user, ("own.json", {"title": "trap", "tree": tree}))
     user.page.get_by_role("button", name="Delete all").click()
     user.click("Delete them", user.page.locator("dialog").last)
     expect(user.page.locator("#conversations .title")).to_have_count(0)

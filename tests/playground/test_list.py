@@ -90,7 +90,7 @@ def test_a_deletion_is_taken_back_by_a_button_or_a_key(user: User, parrot: Runni
     page.get_by_role("button", name="Delete not to lose").press("Enter")
     expect(page.locator("#conversations .title")).to_have_count(0)
     page.fill("#prompt", "words")
-    page.press("#prompt", "Control+z")  # undoes the typing alone
+    page.press("#prompt", "Control+z")  # takes back the typed text alone
     assert titles(user) == []
     page.locator("#new").focus()
     page.keyboard.press("Control+z")
