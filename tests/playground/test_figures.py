@@ -85,7 +85,7 @@ def totals(page: Page) -> list[list[str]]:
 
 
 def test_counts_since_the_start_stand_in_a_row_for_each_model(page: Page) -> None:
-    """They include what came before the page was opened."""
+    """The figures since the start include requests before the page was opened."""
     page.set_default_timeout(0)
     with running_server(further=(ServerSetup(names=("other",)),)) as server:
         ask(server, times=2)
