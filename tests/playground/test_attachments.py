@@ -1,4 +1,4 @@
-"""Attached files say at once what they take of the context, and what stands against them."""
+"""Attached files say at once how much of the context they take, and why they cannot be sent."""
 
 import json
 import zlib
@@ -110,7 +110,7 @@ def test_the_sum_counts_the_conversation_and_what_is_written(user: User) -> None
 
 def test_too_many_tokens_are_said_at_the_card(user: User) -> None:
     attach(user, text("long.txt", b"word " * 1000))
-    why = "It has too many tokens: org/parrot takes at most 4,096."
+    why = "Too long: 5,032 tokens. org/parrot takes at most 4,096."
     expect(state(user, "long.txt")).to_have_text(why)
     expect(line(user)).to_have_text(f"Nothing can be sent. long.txt: {why}")
     expect(user.page.locator("#send")).to_have_attribute("aria-disabled", "true")
@@ -124,7 +124,7 @@ def test_too_many_tokens_are_said_at_the_card(user: User) -> None:
 
 def test_the_tokens_of_a_very_long_text_are_estimated(user: User) -> None:
     attach(user, text("short.txt", b"line\n" * 10), text("long.txt", b"line\n" * 2_000_000))
-    expect(state(user, "long.txt")).to_contain_text("It has too many tokens")
+    expect(state(user, "long.txt")).to_contain_text("Too long: about 10,000,000 tokens")
     script = """async () => {
       const { lookAt } = await import("/playground/modules/files/contents.js");
       const { numLines, isCut, text } = await lookAt(new File(["line\\n".repeat(2e6)], "a"));
@@ -191,7 +191,9 @@ def test_what_a_model_does_not_see_of_earlier_messages_is_left_out(user: User) -
         "reader does not read all files of this message. Left out: pictures, videos."
     )
     assert user.ask("And now?") == "And now?"
-    [first, *_] = shown_request(user)["messages"]  # type: ignore[misc]
+    messages = shown_request(user)["messages"]
+    assert isinstance(messages, list)
+    first = messages[0]
     assert first["content"].startswith("[The user sent a picture here, which you cannot see.]")
     assert first["content"].endswith("What is it?")
     choose_model(user, SEEING)
@@ -199,7 +201,9 @@ def test_what_a_model_does_not_see_of_earlier_messages_is_left_out(user: User) -
 
 
 def test_the_servers_limits_are_said_at_the_card(user: User) -> None:
-    attach(user, *[{**PHOTO, "name": f"{number}.png"} for number in range(7)])
+    names = [f"{number}.png" for number in range(7)]
+    photo = PHOTO["buffer"]
+    attach(user, *[FilePayload(name=each, mimeType="image/png", buffer=photo) for each in names])
     why = "The server takes at most 6 pictures in a conversation."
     expect(state(user, "6.png")).to_have_text(why)
     user.page.get_by_role("button", name="Remove 0.png").click()

@@ -177,6 +177,27 @@ def test_files_for_python_go_into_its_sandbox_and_come_out(user: User, tmp_path:
     assert "sales.xlsx" in user.page.locator(".message.assistant").last.inner_text()
 
 
+def test_a_file_can_be_for_the_model_and_for_python(user: User) -> None:
+    skip_without_sandbox()
+    attach(user, "otters.md", OTTERS)
+    choice = user.page.get_by_role("combobox", name="Use of otters.md")
+    choice.select_option("The model reads it, and for Python")
+    expect(user.page.locator("#attachments .file-state")).to_contain_text("tokens")
+    code = "print(open('/mnt/data/otters.md').read().upper())"
+    user.ask(write_call("python", {"code": code}))
+    assert "OTTERS HOLD HANDS" in user.page.locator(".message.assistant").last.inner_text()
+    assert "Files for Python" not in user.message(0).inner_text()
+    user.click("Request")
+    shown = user.page.locator(".request").inner_text()
+    body = json.loads(shown[shown.index("{") : shown.rindex("}") + 1])
+    [file_id] = body["tools"][0]["container"]["file_ids"]
+    assert body["input"][0]["content"][0] == {
+        "type": "input_file",
+        "file_id": file_id,
+        "filename": "otters.md",
+    }
+
+
 def test_a_collection_is_made_searched_cited_and_deleted(user: User) -> None:
     attach(user, "otters.md", OTTERS)
     attach(user, "broken.pdf", b"%PDF-1.4 broken", media_type="application/pdf")
