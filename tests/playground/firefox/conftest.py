@@ -1,4 +1,4 @@
-"""The tests here run in Firefox, whichever browser the other tests of the playground take."""
+"""The tests here always run in Firefox. The choice for the other tests has no effect on them."""
 
 import pytest
 from playwright.sync_api import Browser
