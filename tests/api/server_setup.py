@@ -85,6 +85,7 @@ class ServerSetup:
     refuses_unknown_tools: bool = False
     has_lenient_formats: bool = False
     reads_bare_calls: bool = True
+    is_demo: bool = False
     image_processor: ImageProcessor | None = None  # not None: the model reads images
     video_processor: VideoProcessor | None = None  # not None: the model reads videos
     media: MediaConfig = field(default_factory=MediaConfig)
@@ -139,6 +140,7 @@ class ServerSetup:
             refuses_unknown_tools=self.refuses_unknown_tools,
             has_lenient_formats=self.has_lenient_formats,
             reads_bare_calls=self.reads_bare_calls,
+            is_demo=self.is_demo,
             sentences=self.sentences,
             cuts_long_texts=self.cuts_long_texts,
             max_document_pieces=self.max_document_pieces,

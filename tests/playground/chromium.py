@@ -78,6 +78,18 @@ class Troubles:
             self.found.append(f"request: {request.url}")
 
 
+def posts(page: Page) -> list[str]:
+    """Returns a list to which the address of each POST of the page is added."""
+    addresses: list[str] = []
+
+    def take(request: Request) -> None:
+        if request.method == "POST":
+            addresses.append(request.url)
+
+    page.on("request", take)
+    return addresses
+
+
 class User:
     """Uses the playground by clicks and keys, and waits without a time limit."""
 

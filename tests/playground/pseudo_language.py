@@ -29,7 +29,7 @@ DATA = (
     "#title",
     "#model option",
     "#language option",
-    "pre",
+    ":is(pre, code)",
     "kbd",
     "textarea",
     # names and descriptions of fields come from the server's API

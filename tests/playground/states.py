@@ -27,7 +27,7 @@ _MARKDOWN = (
 
 
 def walk_through_chat(user: User, look: Look) -> None:
-    """Asks, edits, and looks at what can be done with a message."""
+    """Asks, edits, and looks at the buttons of a message."""
     page = user.page
     look("empty")
     user.ask(_ANSWER)

@@ -1,4 +1,4 @@
-"""Attached files say at once what they take of the context, and what stands against them."""
+"""Cards of attached files show lines, pages and tokens, and name each obstacle at once."""
 
 import json
 import zlib
@@ -48,6 +48,10 @@ def film() -> FilePayload:
     return FilePayload(name="film.mp4", mimeType="video/mp4", buffer=make_film(8))
 
 
+def photo(name: str) -> FilePayload:
+    return FilePayload(name=name, mimeType="image/png", buffer=PHOTO["buffer"])
+
+
 def text(name: str, content: bytes) -> FilePayload:
     return FilePayload(name=name, mimeType="text/plain", buffer=content)
 
@@ -74,12 +78,13 @@ def choose_model(user: User, name: str) -> None:
     expect(user.page.locator("#model-name")).to_have_text(name)
 
 
-def shown_request(user: User) -> dict[str, object]:
+def first_content(user: User) -> str:
+    """Returns the content of the first message in the request of the last answer."""
     user.click("Request")
     shown = user.page.locator("pre.request").inner_text()
-    body: dict[str, object] = json.loads(shown[shown.index("{") : shown.rindex("}") + 1])
-    user.page.keyboard.press("Escape")
-    return body
+    body = json.loads(shown[shown.index("{") : shown.rindex("}") + 1])
+    content: str = body["messages"][0]["content"]
+    return content
 
 
 def test_cards_show_lines_pages_and_tokens(user: User) -> None:
@@ -110,7 +115,7 @@ def test_the_sum_counts_the_conversation_and_what_is_written(user: User) -> None
 
 def test_too_many_tokens_are_said_at_the_card(user: User) -> None:
     attach(user, text("long.txt", b"word " * 1000))
-    why = "It has too many tokens: org/parrot takes at most 4,096."
+    why = "Too long: 5,032 tokens. org/parrot takes at most 4,096."
     expect(state(user, "long.txt")).to_have_text(why)
     expect(line(user)).to_have_text(f"Nothing can be sent. long.txt: {why}")
     expect(user.page.locator("#send")).to_have_attribute("aria-disabled", "true")
@@ -124,7 +129,7 @@ def test_too_many_tokens_are_said_at_the_card(user: User) -> None:
 
 def test_the_tokens_of_a_very_long_text_are_estimated(user: User) -> None:
     attach(user, text("short.txt", b"line\n" * 10), text("long.txt", b"line\n" * 2_000_000))
-    expect(state(user, "long.txt")).to_contain_text("It has too many tokens")
+    expect(state(user, "long.txt")).to_contain_text("Too long: about 10,000,000 tokens")
     script = """async () => {
       const { lookAt } = await import("/playground/modules/files/contents.js");
       const { numLines, isCut, text } = await lookAt(new File(["line\\n".repeat(2e6)], "a"));
@@ -191,15 +196,16 @@ def test_what_a_model_does_not_see_of_earlier_messages_is_left_out(user: User) -
         "reader does not read all files of this message. Left out: pictures, videos."
     )
     assert user.ask("And now?") == "And now?"
-    [first, *_] = shown_request(user)["messages"]  # type: ignore[misc]
-    assert first["content"].startswith("[The user sent a picture here, which you cannot see.]")
-    assert first["content"].endswith("What is it?")
+    content = first_content(user)
+    assert content.startswith("[The user sent a picture here, which you cannot see.]")
+    assert content.endswith("What is it?")
+    user.page.keyboard.press("Escape")
     choose_model(user, SEEING)
     expect(note).to_have_count(0)
 
 
 def test_the_servers_limits_are_said_at_the_card(user: User) -> None:
-    attach(user, *[{**PHOTO, "name": f"{number}.png"} for number in range(7)])
+    attach(user, *[photo(f"{number}.png") for number in range(7)])
     why = "The server takes at most 6 pictures in a conversation."
     expect(state(user, "6.png")).to_have_text(why)
     user.page.get_by_role("button", name="Remove 0.png").click()

@@ -42,7 +42,7 @@ def _press(user: User, name: str) -> None:
 
 
 def _wait(user: User) -> None:
-    expect(user.page.locator("#completion .note[role=status]")).not_to_be_empty()
+    expect(user.page.locator("#completion p[role=status]")).not_to_be_empty()
 
 
 def _text(user: User) -> str:
@@ -61,7 +61,7 @@ def test_a_model_without_a_chat_template_opens_the_box(
     assert _text(user) == "abcabcabc"
     assert user.page.evaluate(_MARKED) == "abcabc"
     expect(user.page.locator("#completion-text")).to_be_focused()
-    expect(user.page.locator("#completion .note[role=status]")).to_contain_text("6 tokens")
+    expect(user.page.locator("#completion p[role=status]")).to_contain_text("6 tokens")
 
 
 def test_a_run_is_undone_and_shown_again(user_at: UserAt, base: RunningServer) -> None:
@@ -98,7 +98,7 @@ def test_the_middle_is_filled_in_at_the_cursor(user_at: UserAt, base: RunningSer
     _wait(user)
     assert _text(user) == f"ab{MIDDLE}yz"
     assert user.page.evaluate(_MARKED) == MIDDLE
-    expect(user.page.locator("#completion .note[role=status]")).to_contain_text("ended its text")
+    expect(user.page.locator("#completion p[role=status]")).to_contain_text("ended its text")
 
 
 def test_a_chat_model_continues_texts_by_a_link(user: User) -> None:
@@ -121,6 +121,15 @@ def test_a_chat_model_continues_texts_by_a_link(user: User) -> None:
     expect(user.page.locator("#completion-text")).to_be_focused()
 
 
+def test_a_conversation_of_the_list_is_shown_in_place_of_the_box(user: User) -> None:
+    user.ask("hello")
+    user.page.get_by_role("link", name="Continue a text").click()
+    expect(user.page.locator("#completion")).to_be_visible()
+    user.page.click("#conversations .title")
+    expect(user.page.locator("#completion")).to_be_hidden()
+    expect(user.page.locator(".message")).to_have_count(2)
+
+
 def test_a_run_is_stopped_by_escape(user_at: UserAt, base: RunningServer) -> None:
     user = user_at(base)
     _write(user, "abc", max_tokens=60_000)
@@ -128,7 +137,7 @@ def test_a_run_is_stopped_by_escape(user_at: UserAt, base: RunningServer) -> Non
     user.wait_until(f"{_MARKED}.length > 3")
     user.page.keyboard.press("Escape")
     _wait(user)
-    expect(user.page.locator("#completion .note[role=status]")).to_contain_text("Stopped")
+    expect(user.page.locator("#completion p[role=status]")).to_contain_text("Stopped")
     assert _text(user).startswith("abcabc")
     _press(user, "Undo")
     assert _text(user) == "abc"
@@ -152,7 +161,7 @@ def test_stop_texts_and_token_probabilities(user_at: UserAt, base: RunningServer
 
 def test_a_refused_run_is_told_and_leaves_the_text(user_at: UserAt, base: RunningServer) -> None:
     user = user_at(base)
-    fault = user.page.locator("#completion .note.error")
+    fault = user.page.locator("#completion p[role=alert]")
     _write(user, "a" * 70_000)
     _press(user, "Continue")
     expect(fault).to_contain_text("65536")

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.api.seeing import data_url, seeing_server, sizes_seen
 from tests.api.serving import RunningServer, running_server
 from tests.playground.chromium import User
+from tests.playground.stored import records, wait_until_stored
 from tests.prompts.media.files import saved
 from tests.prompts.vision.pictures import picture
 
@@ -44,23 +45,6 @@ def reopen(user: User, title: str) -> None:
     user.page.wait_for_selector("body.ready")
     user.page.locator("#conversations .title", has_text=title).click()
     expect(user.page.locator("#title")).to_have_text(title)
-
-
-def records(user: User) -> list[dict[str, object]]:
-    script = "async () => (await import('/playground/modules/storage/database.js')).all()"
-    found: list[dict[str, object]] = user.page.evaluate(script)
-    return found
-
-
-def wait_until_stored(user: User, number: int = 1) -> None:
-    """Waits until the newest conversation is stored with `number` messages."""
-    script = """async () => {
-      const all = await (await import("/playground/modules/storage/database.js")).all();
-      const newest = all.sort((one, other) => other.updated - one.updated)[0];
-      return newest === undefined ? 0 : newest.saved.length;
-    }"""
-    while user.page.evaluate(script) < number:
-        user.page.wait_for_timeout(20)
 
 
 def test_a_conversation_is_on_the_server_with_its_branches(

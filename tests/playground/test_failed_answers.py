@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import violations
 from tests.playground.chromium import User
-from tests.playground.test_conversations import wait_until_stored
+from tests.playground.stored import wait_until_stored
 from tests.playground.test_resumed_answers import reopen
 from tests.prompts.families import QWEN
 

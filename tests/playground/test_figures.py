@@ -85,14 +85,14 @@ def totals(page: Page) -> list[list[str]]:
 
 
 def test_counts_since_the_start_stand_in_a_row_for_each_model(page: Page) -> None:
-    """They include what came before the page was opened."""
+    """The figures since the start include requests before the page was opened."""
     page.set_default_timeout(0)
     with running_server(further=(ServerSetup(names=("other",)),)) as server:
         ask(server, times=2)
         ask(server, SAYS_HELLO | {"model": "other"})
         page.goto(server.url + PATH)
         page.wait_for_selector("body.ready")
-        expect(page.locator(".totals caption")).to_contain_text("The server started at ")
+        expect(page.locator(".totals .note")).to_contain_text("The server started at ")
         rows = {row[0]: row[1:] for row in totals(page)}
         assert list(rows) == ["All models", "org/parrot", "other"]
         assert [rows[name][0] for name in rows] == ["3", "2", "1"]

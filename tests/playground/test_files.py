@@ -24,6 +24,8 @@ from tests.hosted_tools.code_interpreter.sandboxes import (
 )
 from tests.playground.accessibility import LOOKS, violations
 from tests.playground.chromium import User
+from tests.playground.pseudo_language import Check, PseudoUser
+from tests.playground.states import Look
 from tests.prompts.families import QWEN
 
 PYTHON: dict[str, object] = {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -175,6 +177,27 @@ def test_files_for_python_go_into_its_sandbox_and_come_out(user: User, tmp_path:
     assert "sales.xlsx" in user.page.locator(".message.assistant").last.inner_text()
 
 
+def test_a_file_can_be_for_the_model_and_for_python(user: User) -> None:
+    skip_without_sandbox()
+    attach(user, "otters.md", OTTERS)
+    choice = user.page.get_by_role("combobox", name="Use of otters.md")
+    choice.select_option("The model reads it, and for Python")
+    expect(user.page.locator("#attachments .file-state")).to_contain_text("tokens")
+    code = "print(open('/mnt/data/otters.md').read().upper())"
+    user.ask(write_call("python", {"code": code}))
+    assert "OTTERS HOLD HANDS" in user.page.locator(".message.assistant").last.inner_text()
+    assert "Files for Python" not in user.message(0).inner_text()
+    user.click("Request")
+    shown = user.page.locator(".request").inner_text()
+    body = json.loads(shown[shown.index("{") : shown.rindex("}") + 1])
+    [file_id] = body["tools"][0]["container"]["file_ids"]
+    assert body["input"][0]["content"][0] == {
+        "type": "input_file",
+        "file_id": file_id,
+        "filename": "otters.md",
+    }
+
+
 def test_a_collection_is_made_searched_cited_and_deleted(user: User) -> None:
     attach(user, "otters.md", OTTERS)
     attach(user, "broken.pdf", b"%PDF-1.4 broken", media_type="application/pdf")
@@ -285,19 +308,13 @@ def test_hostile_sources_are_texts_and_lead_to_pages_only(user: User) -> None:
     assert link.get_attribute("referrerpolicy") == "no-referrer"
 
 
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_files_and_sources_obey_the_rules_of_accessibility(
-    user: User, width: int, scheme: Literal["light", "dark"]
-) -> None:
+def walk_through_files(user: User, look: Look) -> None:
     page = user.page
-    page.set_viewport_size({"width": width, "height": 800})
-    page.emulate_media(color_scheme=scheme)
-    user.open()
     attach(user, "otters.md", OTTERS)
     attach(user, "table.csv", b"a,b\n1,2\n")
-    found = {"attached": violations(page)}
+    look("attached")
     make_collection(user)
-    found["collection"] = violations(page)
+    look("collection")
     page.click("#close-settings")
     user.ask(SEARCH)
     page.mouse.move(0, 0)
@@ -308,6 +325,26 @@ def test_files_and_sources_obey_the_rules_of_accessibility(
     page.keyboard.press("Escape")
     page.locator(".footnote a").first.hover()
     expect(page.locator("#source-card")).to_be_visible()
-    found["answer"] = violations(page)
+    look("answer")
+
+
+def test_every_text_about_files_is_translated(page: Page, filing: RunningServer) -> None:
+    user = PseudoUser(page, filing.url)
+    user.open()
+    look = Check(user, ".file-name", ".file-sign", "#source-card", ".source-name")
+    walk_through_files(user, look)
+    assert look.found == {}
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_files_and_sources_obey_the_rules_of_accessibility(
+    user: User, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    page = user.page
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=scheme)
+    user.open()
+    found: dict[str, list[str]] = {}
+    walk_through_files(user, lambda state: found.update({state: violations(page)}))
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert {state: faults for state, faults in found.items() if faults} == {}

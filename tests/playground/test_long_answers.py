@@ -43,10 +43,11 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def streaming() -> Iterator[RunningServer]:
+def streaming(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """Starts a server that generates about one token each millisecond."""
     options = {"step_s": 0.0005, "max_model_len": 65536}
-    with running_server(options, output_format=OutputFormat()) as server:
+    store_url = f"sqlite:///{tmp_path_factory.mktemp('long') / 'store.sqlite3'}"
+    with running_server(options, output_format=OutputFormat(), store_url=store_url) as server:
         yield server
 
 
@@ -65,6 +66,28 @@ def test_no_task_is_long(kind: str, streaming: RunningServer, browser: Browser, 
     # The marks of Markdown are no text.
     shown = page.locator(".message.assistant .content")
     assert len(shown.inner_text()) > 0.4 * TOKENS or shown.locator("math").count() > TOKENS / 100
+
+
+@pytest.mark.release("a long answer that is taken up, watched for tasks over 100 ms of CPU")
+def test_no_task_is_long_when_an_answer_is_taken_up(
+    streaming: RunningServer, browser: Browser, page: Page
+) -> None:
+    """The answer has ended, and all of its events come at once."""
+    user = User(page, streaming.url)
+    user.open()
+    user.send(KINDS["everything"])
+    while "resp_" not in page.evaluate("JSON.stringify(localStorage)"):
+        page.wait_for_timeout(20)
+    page.goto("about:blank")
+    while streaming.engine.num_unfinished > 0:
+        page.wait_for_timeout(20)
+    browser.start_tracing(page=page, categories=TASKS)
+    user.open()
+    page.locator("#conversations .title").first.click()
+    page.wait_for_selector(".message.assistant .figures")
+    seconds = task_seconds(browser.stop_tracing())
+    assert [each for each in seconds if each > LONGEST_S] == []
+    assert len(page.locator(".message.assistant .content").inner_text()) > 0.4 * TOKENS
 
 
 def task_seconds(trace: bytes) -> list[float]:

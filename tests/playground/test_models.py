@@ -1,4 +1,4 @@
-"""The dialog of the models: what each can do, and changes by the holder of the admin key."""
+"""A dialog shows the models and their abilities; the holder of the admin key changes them."""
 
 from collections.abc import Callable
 
@@ -80,7 +80,7 @@ def test_a_download_shows_its_progress_and_can_be_stopped(user_at: UserAt) -> No
         user.page.click("#pull")
         expect(state).to_have_text("owner/model is here.")
         dialog.get_by_role("button", name="Load owner/model").click()
-        expect(state).to_have_text("there is no directory owner/model")  # as the server says
+        expect(state).to_have_text("there is no directory owner/model")
         user.page.fill("#pull-name", "owner/large")
         user.page.click("#pull")
         expect(state).to_contain_text("/disk has 1 GB free")

@@ -1,7 +1,8 @@
-"""MCP servers that a person names by their addresses, which the server of the page calls."""
+"""The server of the page calls MCP servers that a person names by their addresses."""
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -27,11 +28,12 @@ def mcp_url() -> Iterator[str]:
 
 
 @pytest.fixture
-def server(mcp_url: str) -> Iterator[RunningServer]:
+def server(mcp_url: str, tmp_path: Path) -> Iterator[RunningServer]:
     hosts = read_media_hosts((mcp_url.split("/")[2],))
     mcp = McpKind({}, hosts, timeout_s=60.0, max_answer_bytes=10**6)
     hosted = HostedKinds((mcp,), takes_mcp_urls=True)
-    with thinking_server(None, max_model_len=32768, hosted=hosted) as server:
+    url = f"sqlite:///{tmp_path / 'store.sqlite3'}"
+    with thinking_server(url, max_model_len=32768, hosted=hosted) as server:
         yield server
 
 

@@ -8,8 +8,8 @@ from playwright.sync_api import Page, Request, Route, expect
 
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import violations
-from tests.playground.chromium import User
-from tests.playground.test_conversations import wait_until_stored
+from tests.playground.chromium import User, posts
+from tests.playground.stored import wait_until_stored
 
 LONG = ("word " * 100).strip()
 UserAt = Callable[[RunningServer], User]
@@ -64,8 +64,7 @@ def test_an_answer_goes_on_after_a_reload_and_leaves_nothing_behind(
     slow: RunningServer, user_at: UserAt
 ) -> None:
     user = user_at(slow)
-    posted: list[str] = []
-    user.page.on("request", lambda request: request.method == "POST" and posted.append(request.url))
+    posted = posts(user.page)
     response_id = begin(user)
     reopen(user)
     expect(user.page.locator(".message.assistant .content")).to_have_text(LONG)
@@ -196,8 +195,7 @@ def test_a_deleted_conversation_leaves_no_response(slow: RunningServer, user_at:
     user = user_at(slow)
     response_id = begin(user)
     user.open()  # a page that has not opened the conversation
-    user.page.get_by_role("button", name="Delete word").click()
-    user.click("Delete it", user.page.locator("dialog"))
+    user.page.get_by_role("button", name="Delete word").first.click()
     wait_until_deleted(slow, user, response_id)
     assert kept(user) == {}
 

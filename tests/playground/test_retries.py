@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Route, expect
 from ouzel.config import LimitsConfig
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import violations
-from tests.playground.chromium import User
+from tests.playground.chromium import User, posts
 
 UserAt = Callable[[RunningServer], User]
 PATH = "**/v1/responses"
@@ -38,7 +38,7 @@ class Refusals:
 
 
 def listen(user: User) -> None:
-    """Collects what is announced to screen readers in `window.announced`."""
+    """Collects the announcements for screen readers in `window.announced`."""
     user.page.evaluate(
         """() => {
           window.announced = [];
@@ -59,7 +59,7 @@ def test_a_request_that_is_refused_for_now_is_sent_again(status: int, user: User
     expect(note).to_contain_text(f"The server {what}. Next try in ")
     assert violations(user.page) == []
     refusals.is_over = True
-    user.wait_for_answer()  # without a click
+    user.wait_for_answer()  # no click is needed
     assert user.texts == ["hello", "hello"]
     expect(note).to_have_count(0)
     heard = user.page.evaluate("window.announced")
@@ -144,10 +144,7 @@ def test_what_may_have_run_tools_is_not_sent_again(user: User) -> None:
 
 
 def test_an_answer_that_has_begun_is_not_asked_for_again(user: User) -> None:
-    numbers: list[str] = []
-    user.page.on(
-        "request", lambda request: request.method == "POST" and numbers.append(request.url)
-    )
+    numbers = posts(user.page)
     user.ask("begin |fail|")
     expect(user.page.locator(".note.error")).to_be_visible()
     assert len([url for url in numbers if url.endswith("/v1/responses")]) == 1

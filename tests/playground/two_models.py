@@ -1,4 +1,4 @@
-"""A server with two models that chat, each of which repeats the user's text."""
+"""Starts a server with two models that chat. Each repeats the user's text."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -27,7 +27,9 @@ def test_each_tool_that_is_on_is_offered(
     arguments: tuple[str, ...], offers: list[dict[str, object]]
 ) -> None:
     options = read_command_line(arguments, {}, command="serve")
-    assert make_hosted_kinds(options, None, None).offers == offers
+    kinds = make_hosted_kinds(options, None, None)
+    assert kinds.offers == offers
+    assert kinds.takes_mcp_urls == ("--allowed-mcp-hosts" in arguments)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from ouzel.api.site.worker import list_shell_files
 from ouzel.config import ServerConfig
 from ouzel.playground import DIRECTORY, file_names
+from tests.api.server_setup import ALIAS, MODEL
 from tests.api.serving import running_server
 
 HTML = {"accept": "text/html"}
@@ -93,3 +94,5 @@ def test_the_worker_keeps_files_that_exist(http: httpx.Client) -> None:
 
 def test_the_index_names_demo_models_by_fact(http: httpx.Client) -> None:
     assert http.get("/").json()["demo_models"] == []
+    with running_server(is_demo=True) as server, server.client() as demo:
+        assert demo.get("/").json()["demo_models"] == [MODEL, ALIAS]

@@ -1,4 +1,4 @@
-"""A host that hostile pages try to reach. It notes each connection and each datagram."""
+"""The spy is a host that hostile pages try to reach. It notes each connection and each datagram."""
 
 import socket
 import threading

@@ -202,7 +202,7 @@ def test_a_formula_that_grows_is_bounded(drawing: Drawing, page: Page, name: str
 
 
 def test_a_formula_stays_in_its_place(drawing: Drawing, page: Page) -> None:
-    """A formula cannot be shown over what stands above it."""
+    """A formula cannot be shown over the text above it."""
     text = "\\raisebox{20em}{\\colorbox{red}{$x$}} \\kern-40em \\rule{20em}{20em}"
     drawing.draw(f"`above`\n\n$$\n{text}\n$$\n\n${text}$")
     top = (
@@ -216,7 +216,7 @@ def test_a_formula_stays_in_its_place(drawing: Drawing, page: Page) -> None:
 def test_no_hostile_formula_makes_a_long_task(
     browser: Browser, drawing: Drawing, page: Page
 ) -> None:
-    drawing.draw("$x$ $\\ce{H2O}$")  # loads what draws formulas
+    drawing.draw("$x$ $\\ce{H2O}$")  # loads Temml
     browser.start_tracing(page=page, categories=TASKS)
     for tex in GROWING.values():
         drawing.draw(f"$$\n{tex}\n$$")

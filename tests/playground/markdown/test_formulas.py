@@ -77,6 +77,7 @@ def test_an_environment_needs_no_marks(drawing: Drawing) -> None:
 
 def test_money_and_escapes_are_no_formulas(drawing: Drawing) -> None:
     text = "$5 and $10, US$7 or $8-$9, a\\$b\\$, `$x$` and $20,000"
+    text += "\n\nEither $5 or $10: see $x_1 and 4 $ or 5."
     drawing.draw(text)
     assert drawing.page.evaluate(_SHOWN) == []
     drawing.draw("```\n$x$\n```\n\n    $$x$$")
@@ -118,7 +119,7 @@ def test_a_formula_without_an_end_stays_tex(drawing: Drawing) -> None:
 
 
 def test_a_formula_that_streams_is_drawn_when_it_is_whole(drawing: Drawing) -> None:
-    drawing.draw("$x$")  # loads what draws formulas
+    drawing.draw("$x$")  # loads Temml
     stages = drawing.stages(["$$\nx", "^2\n", "$", "$\n", "so $", "y", "$ it", " is"])
     assert ["<math" in stage for stage in stages] == [False, False, False, *[True] * 5]
     assert [stage.count("<math") for stage in stages[-2:]] == [2, 2]

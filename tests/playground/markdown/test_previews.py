@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Frame, Page, expect
+from playwright.sync_api import Browser, Dialog, Frame, Page, expect
 
 from tests.playground.markdown.drawing import Drawing
 from tests.playground.markdown.spy import Spy, running_spy
@@ -114,9 +114,13 @@ class Victim:
         page.set_default_timeout(0)
         page.goto(url)
         page.context.on("page", lambda _: self.harm.append("window"))
-        page.on("dialog", lambda dialog: (self.harm.append("dialog"), dialog.dismiss()))
+        page.on("dialog", self._refuse)
         page.on("download", lambda _: self.harm.append("download"))
         self.drawing = Drawing(page)
+
+    def _refuse(self, dialog: Dialog) -> None:
+        self.harm.append("dialog")
+        dialog.dismiss()
 
     def show(self, code: str, language: str = "html") -> Frame:
         self.drawing.draw(f"```{language}\n{code}\n```")
@@ -143,7 +147,7 @@ def test_a_hostile_page_reaches_nothing(victim: Victim, spy: Spy, name: str) -> 
     frame = victim.show(code)
     if name not in ("own address", "link", "refresh"):  # these leave the frame with an error
         frame.wait_for_selector("#end", state="attached")
-        frame.evaluate("new Promise(done => setTimeout(done, 50))")  # for what it began
+        frame.evaluate("new Promise(done => setTimeout(done, 50))")  # requests take a moment
     outside = "[window.attacked ?? null, document.cookie, document.title]"
     assert page.evaluate(outside) == [None, "", "Empty"]
     assert (page.url, victim.harm) == (url, [])

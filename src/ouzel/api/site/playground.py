@@ -17,7 +17,7 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.api.site import manifest, worker
 from ouzel.api.site.build import name_build
 from ouzel.api.site.content import Content
-from ouzel.api.site.headers import BUILD_HEADER, HEADERS, PAGE_HEADERS, PREVIEW_HEADERS
+from ouzel.api.site.headers import BUILD_HEADER, FILE_HEADERS, PAGE_HEADERS, PREVIEW_HEADERS
 from ouzel.api.site.language import choose_language
 from ouzel.playground import DIRECTORY, LANGUAGES, RIGHT_TO_LEFT, file_names, read_texts
 
@@ -42,7 +42,7 @@ class PlaygroundFile:
     def __init__(self, name: str) -> None:
         path = DIRECTORY / name
         self._file = Content(path.read_bytes(), _MEDIA_TYPES[path.suffix])
-        self._headers = HEADERS | {BUILD_HEADER: name_build()}
+        self._headers = FILE_HEADERS | {BUILD_HEADER: name_build()}
 
     async def __call__(self, request: Request) -> Response:
         return self._file.answer(request, self._headers)

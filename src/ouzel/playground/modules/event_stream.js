@@ -1,11 +1,13 @@
 // Server-sent events as the HTML standard defines them, as far as this API sends them: comments and data.
 
 const END = "[DONE]";
+const MAX_TASK_MS = 12; // many events may come at once: between them the page hears clicks and keys
 
 /** Iterates over the JSON of each event of a response's body, to the one that says that it is over. */
 export async function* eventsOf(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
+  let begun = performance.now();
   try {
     for (;;) {
       const { value, done } = await reader.read();
@@ -14,6 +16,10 @@ export async function* eventsOf(response) {
       rest = blocks.pop();
       for (const data of blocks.map(dataOf)) {
         if (data === END) return;
+        if (performance.now() - begun > MAX_TASK_MS) {
+          await new Promise((resolve) => setTimeout(resolve));
+          begun = performance.now();
+        }
         if (data) yield JSON.parse(data);
       }
     }

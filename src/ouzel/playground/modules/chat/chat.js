@@ -223,7 +223,7 @@ export class Chat {
     const { settings } = this;
     const forSearch = files.find(({ use }) => use === "search");
     if (forSearch !== undefined && settings.values.collection === "") {
-      this.view.notice(translate("answer.onlyForSearches", { name: shortName(forSearch.name) }));
+      this.view.notice(translate("answer.onlyForSearches", { name: shortName(forSearch.name) }), () => settings.values.collection === "");
       return false;
     }
     if (files.some(({ use }) => isForPython(use)) && !settings.values.hostedTools.includes(PYTHON)) this.view.turnOn(PYTHON);

@@ -9,21 +9,21 @@ const HISTOGRAMS = { firstToken: "figures.firstTokenShare", betweenTokens: "figu
 
 export class TotalsView {
   #body = element("tbody");
-  #caption = element("caption");
+  #started = element("p", { class: "note" });
 
   constructor() {
     const latencies = Object.values(HISTOGRAMS).flatMap((key) => SHARES.map((share) => translate(key, { percent: String(share * 100) })));
     const heads = [translate("page.model"), translate("figures.answers"), translate("figures.promptTokens"), translate("figures.fromCache"), translate("figures.generatedTokens"), ...latencies];
     const head = element("tr", {}, ...heads.map((text) => element("th", { scope: "col", text })));
     const title = translate("figures.sinceStart");
-    const table = element("table", {}, this.#caption, element("thead", {}, head), this.#body);
+    const table = element("table", {}, element("thead", {}, head), this.#body);
     const scroll = element("div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": title }, table);
-    this.element = element("section", { class: "chart totals" }, element("h2", { text: title }), scroll);
+    this.element = element("section", { class: "chart totals" }, element("h2", { text: title }), this.#started, scroll);
   }
 
   update({ totals, started_s: started }) {
     const time = new Date(started * 1000).toLocaleString(LANGUAGE, { dateStyle: "medium", timeStyle: "short" });
-    this.#caption.textContent = started === null ? "" : translate("figures.startedAt", { time });
+    this.#started.textContent = started === null ? "" : translate("figures.startedAt", { time });
     fill(this.#body, ...totals.map(rowOf));
   }
 }

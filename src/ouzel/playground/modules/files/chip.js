@@ -3,7 +3,7 @@
 import { button, element, fill } from "../dom.js";
 import { formatNumber, translate } from "../texts/texts.js";
 import { isPicture, kindOfUrl, USES } from "./kinds.js";
-import { endingOf, shortName, sizeText } from "./names.js";
+import { endingOf, rounded, shortName, sizeText, tokensText } from "./names.js";
 
 /** Shows an attachment. Its controls take it away, choose its use, and try its upload again. */
 export class Chip {
@@ -88,16 +88,6 @@ function linesText({ numLines, isCut }) {
 
 function pagesText({ numPages }) {
   return numPages ? translate("files.pages", { count: numPages }) : "";
-}
-
-function tokensText({ numTokens, isEstimate }) {
-  if (numTokens === null || numTokens === undefined) return "";
-  return isEstimate ? translate("files.aboutTokens", { count: rounded(numTokens) }) : translate("files.tokens", { count: numTokens });
-}
-
-/** Returns an estimate with two digits that count. */
-function rounded(number) {
-  return Number(number.toPrecision(2));
 }
 
 function percent(share) {

@@ -2,7 +2,7 @@
 
 import { translate } from "../texts/texts.js";
 import { isForModel, kindOfUrl, whyUnread } from "./kinds.js";
-import { sizeText } from "./names.js";
+import { sizeText, tokensText } from "./names.js";
 
 const REST_BYTES = 65_536; // of the body of a request, for all that is no file
 
@@ -31,7 +31,9 @@ export function refusalOf(item, { model, server, usesServerTools }, room) {
   if (item.goesAlong && room.numBytes + encodedBytes(size) > server.maxBodyBytes - REST_BYTES) {
     return translate("files.tooLargeTogether", { limit: sizeText(decodedBytes(server.maxBodyBytes)) });
   }
-  if (model.contextLength !== null && numTokens > model.contextLength) return translate("files.tooManyTokens", { count: model.contextLength, model: model.name });
+  if (model.contextLength !== null && numTokens > model.contextLength) {
+    return translate("files.tooManyTokens", { tokens: tokensText(item), model: model.name, limit: model.contextLength });
+  }
   return "";
 }
 

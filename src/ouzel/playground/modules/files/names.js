@@ -1,4 +1,4 @@
-// The names and sizes of files. A name may be anything: it is cut, and signs that turn the order of letters are taken out.
+// The names and sizes of files, for people. A name may be anything: it is cut, and signs that turn the order of letters are taken out.
 
 import { formatNumber, translate } from "../texts/texts.js";
 
@@ -37,6 +37,17 @@ export function sizeText(numBytes) {
   const digits = size < 10 ? 1 : 0;
   const number = formatNumber(size, { minimumFractionDigits: digits, maximumFractionDigits: digits });
   return translate(UNITS[unit], { number });
+}
+
+/** Returns the number of tokens of a file in words; empty where it is not known. */
+export function tokensText({ numTokens, isEstimate }) {
+  if (numTokens === null || numTokens === undefined) return "";
+  return isEstimate ? translate("files.aboutTokens", { count: rounded(numTokens) }) : translate("files.tokens", { count: numTokens });
+}
+
+/** Returns an estimate with two digits that count. */
+export function rounded(number) {
+  return Number(number.toPrecision(2));
 }
 
 /** Cuts the middle of a name until it fits. */

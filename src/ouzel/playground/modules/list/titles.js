@@ -12,6 +12,7 @@ const QUOTES = /^["'“”„«»‘’\s]+|["'“”„«»‘’\s.]+$/g;
 export class Titles {
   #due = null; // the conversation whose title is to be made
   #controller = null; // what ends the request
+  #tried = new WeakSet(); // conversations that are asked about only once
   #busy = new Set(); // conversations with an answer that is being made
 
   constructor({ api, settings, library, chat }) {
@@ -26,7 +27,10 @@ export class Titles {
       return;
     }
     this.#busy.delete(conversation);
-    if (this.#isDue(conversation)) this.#due = conversation;
+    if (!this.#tried.has(conversation) && this.#isDue(conversation)) {
+      this.#tried.add(conversation);
+      this.#due = conversation;
+    }
     if (this.#due !== null && this.#busy.size === 0 && this.#controller === null) this.#make(this.#due);
   }
 

@@ -24,6 +24,7 @@ import { Deletions } from "../storage/deletions.js";
 import { Library } from "../storage/library.js";
 import { ServerKeeper } from "../storage/server_keeper.js";
 import { translate } from "../texts/texts.js";
+import { Welcome } from "../welcome/welcome.js";
 import { listenToControls } from "./controls.js";
 import { isOpen, leaveSidebar, setOpen, toggle } from "./panels.js";
 
@@ -112,6 +113,7 @@ export class Page {
     this.composer = new Composer({
       onSend: (text, attached) => this.#active.send(text, attached),
       onStop: () => this.#active.stop(),
+      onRemove: checkNotice,
       notice,
       attaching: new Attaching({ api, settings }),
       situation: () => (this.comparing.isShown ? this.comparing : chat).situation,
@@ -119,6 +121,7 @@ export class Page {
     const sentFiles = () => chat.current.path().flatMap(({ message }) => message.files);
     const attachedFiles = () => [...sentFiles().filter(({ use }) => use !== "python"), ...this.composer.attachments.searchable];
     this.panel = new SettingsPanel(byId("settings-fields"), settings, api, { onChange: () => this.#showState(), attachedFiles });
+    this.welcome = new Welcome({ settings, onSettings: () => this.#takeModel() });
   }
 
   /** Returns what a person writes to, and stops. */
@@ -164,6 +167,7 @@ export class Page {
     this.#showTitle(isCompletion);
     comparing.draw();
     completion.draw();
+    this.welcome.draw();
     this.composer.setState({ isBusy: (comparing.isShown ? comparing : chat).isAnswering });
     this.modelButton.draw();
     if (!comparing.isShown) panel.look(settings);
@@ -218,7 +222,7 @@ export class Page {
 
   #turnOn(tool) {
     this.settings.turnOn(tool);
-    notice(translate("page.pythonIsOn"));
+    notice(translate("page.pythonIsOn"), () => this.settings.values.hostedTools.includes(tool));
     if (isOpen("settings")) this.#drawPanel();
   }
 }

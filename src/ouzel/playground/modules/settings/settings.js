@@ -58,6 +58,12 @@ export class Settings {
     this.onKeep(this.#conversation);
   }
 
+  /** Sets all values of this conversation, and leaves those with which others begin. */
+  takeOnce(values) {
+    this.#conversation.settings = frozen(values);
+    this.onKeep(this.#conversation);
+  }
+
   reset() {
     this.take({ ...UNSET, model: this.values.model });
   }

@@ -9,12 +9,11 @@ export function opensFormula(source, at, before) {
 export function formulaEnd(source, start, end, farthest) {
   const near = source.slice(0, farthest);
   let at = near.indexOf(end, start);
-  while (end === "$" && at >= 0 && !closes(source, start, at)) at = near.indexOf(end, at + 1);
-  const codeAt = end === "$" ? near.indexOf("`", start) : -1; // a sum of money may stand before code
+  if (end !== "$") return at > start ? at : null;
+  while (at >= 0 && near[at - 1] === "\\") at = near.indexOf(end, at + 1);
+  const codeAt = near.indexOf("`", start); // a sum of money may stand before code
   if (codeAt >= 0 && (at < 0 || codeAt < at)) return -1;
-  return at > start ? at : null;
-}
-
-function closes(source, start, at) {
-  return at > start && !/[\s\\]/.test(source[at - 1]) && !/\d/.test(source[at + 1] ?? "");
+  if (at < 0) return null;
+  // Only the next `$` may end a formula: between `$5` and `$10` there is none.
+  return at > start && !/\s/.test(near[at - 1]) && !/\d/.test(source[at + 1] ?? "") ? at : -1;
 }
