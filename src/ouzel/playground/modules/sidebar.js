@@ -2,7 +2,7 @@
 
 import { announce } from "./announcer.js";
 import { button, byId, element, fill } from "./dom.js";
-import { loadPart } from "./later.js";
+import { offerExport } from "./list/export_dialog.js";
 import { focusAgain, focusedPlace } from "./list/focus.js";
 import { groupsOf } from "./list/groups.js";
 import { rowOf, titleField } from "./list/row.js";
@@ -101,9 +101,7 @@ export class Sidebar {
 
   async #export({ key, title }) {
     try {
-      const conversation = this.chat.held(key) ?? (await this.library.load(key));
-      const part = await loadPart(() => import("./list/export_dialog.js"));
-      part?.offerExport(title, conversation);
+      offerExport(title, this.chat.held(key) ?? (await this.library.load(key)));
     } catch (error) {
       this.notice(isGone(error) ? translate("list.goneFromServer") : error.message);
     }
