@@ -88,6 +88,10 @@ test-ray *arguments:
 kernels-check:
     uv run --with 'tbb-devel==2021.13.1' --with cmake --with ninja kernels/tests/check.sh
 
+# The tests of the playground in the machine's Firefox (`apt-get install firefox-esr`)
+firefox *arguments:
+    OUZEL_TESTS_NEED_FIREFOX=1 OUZEL_TESTS_BROWSER=firefox uv run pytest -n 0 --release tests/playground {{ arguments }}
+
 # What CI runs
 ci:
     .ci/run

@@ -20,7 +20,7 @@ _PAGES = {"/": "index.html", "/playground/figures.html": "figures.html"}
 DATA = (
     "bdi",
     ".plain",
-    ".markdown :is(p, h3, h4, h5, h6, li, td, th, math, code, a)",
+    ".markdown :is(p, h3, h4, h5, h6, li, td, th, math, code, a, tspan)",
     ".code-language",
     ".model-name",
     ":is(.moment, .table-scroll th[scope=row])",  # times of the day
@@ -29,7 +29,7 @@ DATA = (
     "#title",
     "#model option",
     "#language option",
-    "pre",
+    ":is(pre, code)",
     "kbd",
     "textarea",
     # names and descriptions of fields come from the server's API

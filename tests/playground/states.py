@@ -49,7 +49,7 @@ def walk_through_markdown(user: User, look: Look) -> None:
     """Shows formulas, notes, a page and diagrams in an answer."""
     page = user.page
     user.ask(_MARKDOWN)
-    expect(page.locator(".formula math")).to_have_count(3)
+    expect(page.locator(".message").last.locator(".formula math")).to_have_count(3)
     for name in ("Preview", "Show as a picture"):
         for control in page.locator(".code-head button", has_text=name).all():
             control.click()

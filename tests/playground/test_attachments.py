@@ -1,4 +1,4 @@
-"""Attached files say at once how much of the context they take, and why they cannot be sent."""
+"""Cards of attached files show lines, pages and tokens, and name each obstacle at once."""
 
 import json
 import zlib
@@ -48,6 +48,10 @@ def film() -> FilePayload:
     return FilePayload(name="film.mp4", mimeType="video/mp4", buffer=make_film(8))
 
 
+def photo(name: str) -> FilePayload:
+    return FilePayload(name=name, mimeType="image/png", buffer=PHOTO["buffer"])
+
+
 def text(name: str, content: bytes) -> FilePayload:
     return FilePayload(name=name, mimeType="text/plain", buffer=content)
 
@@ -74,12 +78,13 @@ def choose_model(user: User, name: str) -> None:
     expect(user.page.locator("#model-name")).to_have_text(name)
 
 
-def shown_request(user: User) -> dict[str, object]:
+def first_content(user: User) -> str:
+    """Returns the content of the first message in the request of the last answer."""
     user.click("Request")
     shown = user.page.locator("pre.request").inner_text()
-    body: dict[str, object] = json.loads(shown[shown.index("{") : shown.rindex("}") + 1])
-    user.page.keyboard.press("Escape")
-    return body
+    body = json.loads(shown[shown.index("{") : shown.rindex("}") + 1])
+    content: str = body["messages"][0]["content"]
+    return content
 
 
 def test_cards_show_lines_pages_and_tokens(user: User) -> None:
@@ -191,19 +196,16 @@ def test_what_a_model_does_not_see_of_earlier_messages_is_left_out(user: User) -
         "reader does not read all files of this message. Left out: pictures, videos."
     )
     assert user.ask("And now?") == "And now?"
-    messages = shown_request(user)["messages"]
-    assert isinstance(messages, list)
-    first = messages[0]
-    assert first["content"].startswith("[The user sent a picture here, which you cannot see.]")
-    assert first["content"].endswith("What is it?")
+    content = first_content(user)
+    assert content.startswith("[The user sent a picture here, which you cannot see.]")
+    assert content.endswith("What is it?")
+    user.page.keyboard.press("Escape")
     choose_model(user, SEEING)
     expect(note).to_have_count(0)
 
 
 def test_the_servers_limits_are_said_at_the_card(user: User) -> None:
-    names = [f"{number}.png" for number in range(7)]
-    photo = PHOTO["buffer"]
-    attach(user, *[FilePayload(name=each, mimeType="image/png", buffer=photo) for each in names])
+    attach(user, *[photo(f"{number}.png") for number in range(7)])
     why = "The server takes at most 6 pictures in a conversation."
     expect(state(user, "6.png")).to_have_text(why)
     user.page.get_by_role("button", name="Remove 0.png").click()

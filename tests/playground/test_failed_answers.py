@@ -40,6 +40,11 @@ def fail(user: User, text: str) -> None:
     user.ask(text)
     expect(user.page.locator(".note.error").last).to_contain_text("stop")
     user.page.fill("#set-stop", "")
+    user.page.press("#set-stop", "Tab")
+    user.wait_until(
+        "import('/playground/modules/storage/database.js').then(({ all }) => all())"
+        ".then((records) => records.every(({ settings }) => settings.stop === ''))"
+    )
 
 
 @pytest.mark.parametrize("name", ["strict", "storing"])

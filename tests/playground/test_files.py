@@ -24,6 +24,8 @@ from tests.hosted_tools.code_interpreter.sandboxes import (
 )
 from tests.playground.accessibility import LOOKS, violations
 from tests.playground.chromium import User
+from tests.playground.pseudo_language import Check, PseudoUser
+from tests.playground.states import Look
 from tests.prompts.families import QWEN
 
 PYTHON: dict[str, object] = {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -306,19 +308,13 @@ def test_hostile_sources_are_texts_and_lead_to_pages_only(user: User) -> None:
     assert link.get_attribute("referrerpolicy") == "no-referrer"
 
 
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_files_and_sources_obey_the_rules_of_accessibility(
-    user: User, width: int, scheme: Literal["light", "dark"]
-) -> None:
+def walk_through_files(user: User, look: Look) -> None:
     page = user.page
-    page.set_viewport_size({"width": width, "height": 800})
-    page.emulate_media(color_scheme=scheme)
-    user.open()
     attach(user, "otters.md", OTTERS)
     attach(user, "table.csv", b"a,b\n1,2\n")
-    found = {"attached": violations(page)}
+    look("attached")
     make_collection(user)
-    found["collection"] = violations(page)
+    look("collection")
     page.click("#close-settings")
     user.ask(SEARCH)
     page.mouse.move(0, 0)
@@ -329,6 +325,26 @@ def test_files_and_sources_obey_the_rules_of_accessibility(
     page.keyboard.press("Escape")
     page.locator(".footnote a").first.hover()
     expect(page.locator("#source-card")).to_be_visible()
-    found["answer"] = violations(page)
+    look("answer")
+
+
+def test_every_text_about_files_is_translated(page: Page, filing: RunningServer) -> None:
+    user = PseudoUser(page, filing.url)
+    user.open()
+    look = Check(user, ".file-name", ".file-sign", "#source-card", ".source-name")
+    walk_through_files(user, look)
+    assert look.found == {}
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_files_and_sources_obey_the_rules_of_accessibility(
+    user: User, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    page = user.page
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=scheme)
+    user.open()
+    found: dict[str, list[str]] = {}
+    walk_through_files(user, lambda state: found.update({state: violations(page)}))
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert {state: faults for state, faults in found.items() if faults} == {}

@@ -24,6 +24,8 @@ from tests.hosted_tools.mcp_server import make_server, running
 from tests.hosted_tools.web_servers import Web, running_web
 from tests.playground.accessibility import LOOKS, violations
 from tests.playground.chromium import User
+from tests.playground.pseudo_language import Check, PseudoUser
+from tests.playground.states import Look
 
 ADD = write_call("add", {"a": 2, "b": 3})
 OFFERS: list[dict[str, object]] = [
@@ -204,6 +206,21 @@ def test_hostile_texts_of_tools_stay_text(user: User) -> None:
         assert user.page.evaluate(script, [HOSTILE, address]) == 0, address
 
 
+def walk_through_tools(user: User, look: Look) -> None:
+    offer(user, "mcp:sums", "web_search")
+    look("settings")
+    user.page.click("#close-settings")
+    user.ask(write_call("web_search", {"query": "otters"}))
+    user.ask(ADD + write_call("fail", {}))
+    requests = user.page.locator(".tool-call:has(.approval)")
+    user.click("Allow", requests.nth(0))
+    look("question")
+    user.click("Allow", requests.nth(1))
+    user.wait_for_answer()
+    user.page.locator(".tool-output summary").last.click()
+    look("answer")
+
+
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_state_obeys_the_rules_of_accessibility(
     user: User, width: int, scheme: Literal["light", "dark"]
@@ -212,20 +229,18 @@ def test_every_state_obeys_the_rules_of_accessibility(
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)
     user.open()
-    offer(user, "mcp:sums", "web_search")
-    found = {"settings": violations(page)}
-    page.click("#close-settings")
-    user.ask(write_call("web_search", {"query": "otters"}))
-    user.ask(ADD + write_call("fail", {}))
-    requests = page.locator(".tool-call:has(.approval)")
-    user.click("Allow", requests.nth(0))
-    found["question"] = violations(page)
-    user.click("Allow", requests.nth(1))
-    user.wait_for_answer()
-    page.locator(".tool-output summary").last.click()
-    found["answer"] = violations(page)
+    found: dict[str, list[str]] = {}
+    walk_through_tools(user, lambda state: found.update({state: violations(page)}))
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert {state: faults for state, faults in found.items() if faults} == {}
+
+
+def test_every_text_about_tools_is_translated(page: Page, hosting: RunningServer) -> None:
+    user = PseudoUser(page, hosting.url)
+    user.open()
+    look = Check(user, ".source-title", ".source-host", ".source-name")
+    walk_through_tools(user, look)
+    assert look.found == {}
 
 
 def test_the_request_is_code_for_the_responses_api(user: User) -> None:

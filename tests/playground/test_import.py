@@ -183,8 +183,7 @@ def test_chatgpt_conversations_keep_branches_times_and_models(user: User) -> Non
     [fruit, _] = user.page.evaluate(_CONTENTS)
     assert (fruit["title"], fruit["updated"]) == ("Fruit", 1_700_000_100_500)
     open_conversation(user, "Fruit")
-    assert user.texts == ["Which fruit?", "print('```')\nPears"] or "Pears" in user.texts[1]
-    assert "print('```')" in user.texts[1]
+    assert "print('```')" in user.texts[1] and "Pears" in user.texts[1]
     assert "gpt-5" in user.message(1).inner_text()
     user.page.locator(".message.assistant .reasoning summary").click()
     assert "Pears are in season." in user.message(1).inner_text()

@@ -12,6 +12,12 @@ from playwright.sync_api import Browser
 
 from tests.playground.chromium import chromium_path, running_browser
 from tests.serve.running import RunningServer, serving
+from tools.pictures.features import (
+    take_comparison,
+    take_formulas,
+    take_models,
+    take_right_to_left,
+)
 from tools.pictures.playground import take_chat, take_figures, take_phone
 from tools.pictures.terminal import take_terminal
 
@@ -39,6 +45,10 @@ def take_report(browser: Browser, server: RunningServer, path: Path) -> None:
 TAKERS = {
     "playground.png": take_chat,
     "phone.png": take_phone,
+    "formulas.png": take_formulas,
+    "comparison.png": take_comparison,
+    "models.png": take_models,
+    "right-to-left.png": take_right_to_left,
     "figures.png": take_figures,
     "terminal.png": take_terminal,
     "report.png": take_report,

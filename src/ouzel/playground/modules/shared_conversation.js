@@ -15,14 +15,14 @@ export class SharedConversation {
     if (newKey !== null) return this.routes.replace(key, newKey);
     if (record === null || record.deletedAt !== undefined) return this.#leave(key, held);
     const hasGrown = record.updated > held.record.updated || record.saved?.length !== held.record.saved?.length;
-    if (hasGrown && held === chat.current && !this.#isWriting()) return this.#drawAgain(key);
+    if (hasGrown && held === chat.current && !this.#isWriting(held)) return this.#drawAgain(key);
     held.title = record.title;
     chat.view.onState();
   }
 
-  /** An answer that is being made here, or a message that is being edited, stays: the next save notices the other tab's. */
-  #isWriting() {
-    return this.chat.isAnswering || this.chat.thread.list.querySelector(".editor") !== null;
+  /** An answer that is made or not yet saved, or a message that is edited, stays: the next save notices the other tab's. */
+  #isWriting({ updated, record }) {
+    return this.chat.isAnswering || updated > record.updated || this.chat.thread.list.querySelector(".editor") !== null;
   }
 
   #drawAgain(key) {

@@ -16,15 +16,15 @@ export class Composer {
   #dropTimer = null;
 
   /**
-   * `onSend` gets the text and the pictures and files, and returns whether they were taken; `notice` shows a line, and
-   * `attaching` makes attachments of files. `situation` returns the model, the server, the messages before, and whether
-   * the server runs tools.
+   * `onSend` gets the text and the pictures and files, and returns whether they were taken; `onRemove` is called when a
+   * file has been taken away; `notice` shows a line, and `attaching` makes attachments of files. `situation` returns the
+   * model, the server, the messages before, and whether the server runs tools.
    */
-  constructor({ onSend, onStop, notice, attaching, situation }) {
-    Object.assign(this, { onSend, onStop, notice, attaching, situation });
+  constructor({ onSend, onStop, onRemove, notice, attaching, situation }) {
+    Object.assign(this, { onSend, onStop, onRemove, notice, attaching, situation });
     this.form = byId("composer");
     this.area = byId("prompt");
-    this.attachments = new Attachments(byId("attachments"), () => this.focus(), () => this.#consider());
+    this.attachments = new Attachments(byId("attachments"), () => this.#takeAway(), () => this.#consider());
     this.pickers = [byId("file-picker"), byId("camera")];
     this.line = new ComposerLine(attaching.counter, () => this.#consider());
     this.longPaste = new LongPaste(this.area, (file) => this.#take([file]));
@@ -64,6 +64,11 @@ export class Composer {
     addEventListener("pagehide", ({ persisted }) => !persisted && this.attachments.items.forEach((item) => item.discard()));
   }
 
+  #takeAway() {
+    this.onRemove();
+    this.focus();
+  }
+
   #press(event) {
     if (event.key === "Enter" && !event.shiftKey && !isComposing(event)) {
       event.preventDefault();
@@ -77,10 +82,10 @@ export class Composer {
     const text = this.area.value.trim();
     const { items } = this.attachments;
     if (this.isBusy || (text === "" && items.length === 0)) return;
-    const hasFailed = () => items.some(({ isFailed }) => isFailed);
+    const hasFailed = () => this.attachments.items.some(({ isFailed }) => isFailed);
     if (hasFailed()) return this.notice(translate("composer.fileFailed"), hasFailed);
     const stopped = items.find(({ obstacle }) => obstacle !== "");
-    if (stopped !== undefined) return this.notice(obstacleText(stopped), () => items.includes(stopped) && stopped.obstacle !== "");
+    if (stopped !== undefined) return this.notice(obstacleText(stopped), () => this.attachments.items.includes(stopped) && stopped.obstacle !== "");
     if (!this.onSend(text, this.attachments.sent)) return;
     this.area.value = "";
     this.attachments.take();

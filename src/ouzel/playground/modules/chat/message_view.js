@@ -39,7 +39,7 @@ export class MessageView {
     const { role } = node.message;
     const name = NAMES[role] ? translate(NAMES[role]) : role;
     const { model } = node.message;
-    const heading = element("h2", { class: "role" }, name, model === null ? null : element("bdi", { class: "made-by", text: ` · ${model}` }));
+    const heading = element("h2", { class: "role" }, name, ...(model === null ? [] : [" · ", element("bdi", { class: "made-by", text: model })]));
     this.element = element("article", { class: `message ${role}`, "aria-label": name, tabindex: -1 }, heading, this.#reasoning, this.#content, this.#notes, this.#footer);
     this.#drawContent();
   }

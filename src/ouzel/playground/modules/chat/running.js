@@ -57,13 +57,18 @@ export class RunningAnswers {
     const settings = model === null ? own : own.withModel(model);
     const body = bodyFor(settings, conversation.path(), { continued, isBackground: this.settings.keepsOnServer });
     const begun = continued === null ? {} : { content: continued.content, reasoning: continued.reasoning };
-    if (conversation.key !== undefined) this.drop(conversation.key); // of an answer that got lost on its way
+    const dropped = this.#dropLost(conversation.key);
     const node = conversation.add(conversation.activeLeaf, message("assistant", { model: settings.model.name, schema: settings.schema, ...begun }));
     announce(translate("answer.begins"));
     await this.#make(conversation, node, { settings, round, model }, (options, kept) => {
-      this.save(conversation).then(options.keep); // what was asked outlives the page
+      this.save(conversation).then(() => dropped).then(options.keep); // what was asked outlives the page
       return streamAnswer(this.api, body, { ...options, onId: (id) => (kept.responseId = id) });
     });
+  }
+
+  /** Forgets an answer that got lost on its way; one that another tab is making is left to that tab. */
+  async #dropLost(key) {
+    if (key !== undefined) await claim(key, () => this.drop(key));
   }
 
   /** Goes on with the answer that an earlier page left, where there is one and no other tab is making it. */

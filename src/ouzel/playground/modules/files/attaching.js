@@ -2,7 +2,6 @@
 
 import { PYTHON } from "../server.js";
 import { Attachment } from "./attachment.js";
-import { lookAt } from "./contents.js";
 import { likelyUse, usesOf } from "./kinds.js";
 import { TokenCounter } from "./token_counter.js";
 
@@ -23,9 +22,15 @@ export class Attaching {
   async #attach(file) {
     const { api, settings, counter } = this;
     const { model, server, values } = settings;
-    const contents = await lookAt(file).catch(() => ({ kind: "other", file }));
+    const contents = await look(file).catch(() => ({ kind: "other", file }));
     const uses = usesOf(contents.kind, file.name, { model, server });
     const use = likelyUse(uses, contents.kind, file.name, values.hostedTools.includes(PYTHON));
     return new Attachment({ contents, uses, use, api, counter, server });
   }
+}
+
+/** The page loads without the code that reads files. */
+async function look(file) {
+  const { lookAt } = await import("./contents.js");
+  return lookAt(file);
 }

@@ -112,6 +112,7 @@ export class Page {
     this.composer = new Composer({
       onSend: (text, attached) => this.#active.send(text, attached),
       onStop: () => this.#active.stop(),
+      onRemove: checkNotice,
       notice,
       attaching: new Attaching({ api, settings }),
       situation: () => (this.comparing.isShown ? this.comparing : chat).situation,

@@ -45,7 +45,7 @@ function readMessage(said) {
   return message(role, {
     content: textOf(content),
     reasoning: textOf(reasoning),
-    images: listOf(said.images).filter(({ url } = {}) => isDataUrl(url)).map(({ name, url }) => ({ name: textOf(name), url })),
+    images: listOf(said.images).filter((image) => isDataUrl(valueOf(image, "url"))).map(({ name, url }) => ({ name: textOf(name), url })),
     files: listOf(said.files).filter(isFile).map(readFile),
     toolCalls: listOf(said.toolCalls).filter(isObject).map((call) => ({ id: textOf(call.id), name: textOf(call.name), arguments: textOf(call.arguments) })),
     toolCallId: typeof toolCallId === "string" ? toolCallId : null,

@@ -36,8 +36,8 @@ async function importFile(file, result, { add, onProgress, signal }) {
       try {
         read.push(format.read(given));
       } catch (error) {
-        if (!(error instanceof NotUnderstood)) throw error;
-        refuse(result, error.reason, nameOf(given, start + index));
+        // Whatever is wrong with one conversation, the others are read.
+        refuse(result, error instanceof NotUnderstood ? error.reason : "import.noConversation", nameOf(given, start + index));
       }
     }
     if (read.length > 0) await add(read);
