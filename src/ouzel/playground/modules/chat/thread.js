@@ -31,7 +31,9 @@ export class Thread {
   }
 
   async #showWanted() {
+    this.list.setAttribute("aria-busy", "true");
     await this.prepare();
+    this.list.removeAttribute("aria-busy");
     if (drawing !== null) this.show(this.#wanted);
   }
 
