@@ -122,10 +122,12 @@ def walk_through_failures(user: User, look: Look) -> None:
     """Loses the connection to the server, and asks again."""
     page = user.page
     page.route("**/v1/**", lambda route: route.abort())
-    user.ask("are you there?")
+    user.send("are you there?")
+    again = page.locator(".message").last.get_by_role("button", name="Try now")
+    expect(again).to_be_visible()
     look("no connection")
     page.unroute("**/v1/**")
-    user.click("Try again")
+    again.click()
     user.wait_for_answer()
     look("connected again")
 
