@@ -40,6 +40,7 @@ def walk_through_chat(user: User, look: Look) -> None:
     look("editor")
     user.click("Leave it", user.message(0))
     user.click("Request")
+    page.wait_for_selector("dialog[open]")
     look("request")
     page.keyboard.press("Escape")
 
@@ -88,6 +89,7 @@ def walk_through_settings(user: User, look: Look) -> None:
 def walk_through_dialogs(user: User, look: Look) -> None:
     page = user.page
     page.keyboard.press("Alt+KeyH")
+    page.wait_for_selector("dialog[open]")
     look("keys")
     page.keyboard.press("Escape")
     page.keyboard.press("Alt+KeyF")
