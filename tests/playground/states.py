@@ -120,10 +120,14 @@ def walk_through_failures(user: User, look: Look) -> None:
     """Loses the connection to the server, and asks again."""
     page = user.page
     page.route("**/v1/**", lambda route: route.abort())
-    user.ask("are you there?")
+    user.send("are you there?")
+    page.wait_for_selector(".note.wait")
+    look("waits for another try")
+    user.click("Stop")
+    user.wait_for_answer()
     look("no connection")
     page.unroute("**/v1/**")
-    user.click("Try again")
+    user.click("Regenerate")
     user.wait_for_answer()
     look("connected again")
 
