@@ -113,8 +113,9 @@ class User:
         self.page.press("#prompt", "Enter")
 
     def wait_for_answer(self) -> None:
-        """Waits until no answer is being generated."""
+        """Waits until no answer is being generated, and messages are drawn."""
         self.page.wait_for_selector("#send:visible")
+        expect(self.page.locator(".messages[aria-busy]")).to_have_count(0)
 
     @property
     def answer(self) -> str:

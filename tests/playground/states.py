@@ -40,6 +40,7 @@ def walk_through_chat(user: User, look: Look) -> None:
     look("editor")
     user.click("Leave it", user.message(0))
     user.click("Request")
+    page.wait_for_selector("dialog[open]")
     look("request")
     page.keyboard.press("Escape")
 
@@ -88,6 +89,7 @@ def walk_through_settings(user: User, look: Look) -> None:
 def walk_through_dialogs(user: User, look: Look) -> None:
     page = user.page
     page.keyboard.press("Alt+KeyH")
+    page.wait_for_selector("dialog[open]")
     look("keys")
     page.keyboard.press("Escape")
     page.keyboard.press("Alt+KeyF")
@@ -121,13 +123,11 @@ def walk_through_failures(user: User, look: Look) -> None:
     page = user.page
     page.route("**/v1/**", lambda route: route.abort())
     user.send("are you there?")
-    page.wait_for_selector(".note.wait")
-    look("waits for another try")
-    user.click("Stop")
-    user.wait_for_answer()
+    again = page.locator(".message").last.get_by_role("button", name="Try now")
+    expect(again).to_be_visible()
     look("no connection")
     page.unroute("**/v1/**")
-    user.click("Regenerate")
+    again.click()
     user.wait_for_answer()
     look("connected again")
 

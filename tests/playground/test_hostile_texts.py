@@ -165,5 +165,7 @@ def test_names_of_files_are_text(
     untouched(user)
     user.choose_picture(names[0], b"\0", media_type="text/plain")
     expect(user.page.locator("#attachments .file-name")).to_contain_text("<script>")
-    expect(user.page.locator("#attachments .file-state")).to_contain_text("cannot read this kind of file")
+    expect(user.page.locator("#attachments .file-state")).to_contain_text(
+        "cannot read this kind of file"
+    )
     untouched(user)

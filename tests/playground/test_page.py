@@ -149,18 +149,43 @@ def test_the_keyboard_alone_suffices(user: User) -> None:
 
 
 def test_dialogs_open_with_the_focus_on_their_field_or_heading(user: User) -> None:
-    focused = """document.querySelector("dialog[open]")?.contains(document.activeElement)
-      && document.activeElement"""
+    focused = user.page.locator("dialog[open] :focus")
     user.ask("hello")
 
     user.page.click("#open-tokenizer")
-    assert user.page.evaluate(f"({focused}).id") == "tokenizer-text"
+    expect(focused).to_have_id("tokenizer-text")
     user.page.keyboard.press("Escape")
     user.page.keyboard.press("Alt+KeyH")
-    assert user.page.evaluate(f"({focused}).textContent") == "Keys"
+    expect(focused).to_have_text("Keys")
     user.page.keyboard.press("Escape")
     user.click("Request")
-    assert user.page.evaluate(f"({focused}).textContent") == "Request"
+    expect(focused).to_have_text("Request")
+
+
+def test_parts_that_cannot_be_loaded_say_so_and_come_at_the_next_try(
+    page: Page, parrot: RunningServer
+) -> None:
+    user = User(page, parrot.url)
+    parts = ["chat/message_view", "dialogs/shortcuts_dialog", "settings/panel"]
+    for part in parts:
+        page.route(f"**/modules/{part}.js", lambda route: route.abort())
+    user.open()
+    notice = page.locator("#notice")
+    for opener in ("#open-shortcuts", "#toggle-settings"):
+        page.click(opener)
+        expect(notice).to_contain_text("could not be loaded")
+        notice.locator("button").last.click()
+    user.send("hello")
+    expect(notice).to_contain_text("could not be loaded")
+    assert page.locator(".message").count() == 0
+    for part in parts:
+        page.unroute(f"**/modules/{part}.js")
+    notice.get_by_role("button", name="Try again").click()
+    expect(page.locator(".message")).to_have_count(2)
+    page.click("#toggle-settings")
+    expect(page.locator("#set-temperature")).to_be_visible()
+    page.click("#open-shortcuts")
+    expect(page.locator("dialog[open] h2")).to_have_text("Keys")
 
 
 def test_answers_are_announced_to_screen_readers(user: User) -> None:

@@ -1,9 +1,9 @@
 // What a person does with a chat: each action changes the conversation, shows it, and asks for an answer where one is due.
 
-import { showRequest } from "../dialogs/request_dialog.js";
 import { deleteUploaded, downloadFromSandbox } from "../files/files_of_server.js";
 import { isForPython } from "../files/kinds.js";
 import { shortName } from "../files/names.js";
+import { loadPart } from "../later.js";
 import { PYTHON } from "../server.js";
 import { isSettled } from "../storage/server_keeper.js";
 import { translate } from "../texts/texts.js";
@@ -55,7 +55,8 @@ export class Chat {
   /** Shows the conversation of this key, unless another one is shown or an answer is asked for before it has come. */
   async open(key) {
     const opening = (this.#opening = { key });
-    const loaded = this.running.held(key) ?? this.view.release(key) ?? (await this.library.load(key));
+    const held = this.running.held(key) ?? this.view.release(key);
+    const [loaded] = await Promise.all([held ?? this.library.load(key), this.thread.prepare()]);
     if (opening === this.#opening) this.#show(this.running.held(key) ?? loaded);
   }
 
@@ -186,9 +187,11 @@ export class Chat {
     this.thread.show(this.#conversation);
   }
 
-  showRequest(node) {
+  async showRequest(node) {
     if (this.settings.faults.length > 0) return this.#noticeFaults();
-    showRequest(withoutSecrets(bodyFor(this.settings, this.#conversation.path(node.parent))));
+    const body = withoutSecrets(bodyFor(this.settings, this.#conversation.path(node.parent)));
+    const dialogs = await loadPart(() => import("../dialogs/request_dialog.js"));
+    dialogs?.showRequest(body);
   }
 
   /** Returns the results of the other calls of an answer, which one that is edited has behind it. */

@@ -217,6 +217,8 @@ export class MessageView {
   }
 }
 
+export { closeSourceCard } from "./source_card.js";
+
 /** Returns what a button is called. */
 export function labelOf(control) {
   return control.getAttribute("aria-label") ?? control.textContent;

@@ -1,16 +1,18 @@
 // The messages of the branch that is shown, one below the other. It stays at the end while an answer streams, until a
-// person scrolls up.
+// person scrolls up. What draws messages is loaded for the first of them.
 
 import { arrange, element } from "../dom.js";
+import { loadPart } from "../later.js";
 import { translate } from "../texts/texts.js";
-import { MessageView, labelOf } from "./message_view.js";
-import { closeSourceCard } from "./source_card.js";
 
 const NEAR_PX = 60;
+
+let drawing = null; // the module that draws messages, from the first message on
 
 export class Thread {
   #views = new Map();
   #conversation = null;
+  #wanted = null; // the conversation that is shown as soon as messages can be drawn
   #staysAtEnd = true;
   #last = { scrollTop: 0, scrollHeight: 0, clientHeight: 0 }; // of the container, when it was last scrolled
 
@@ -23,11 +25,25 @@ export class Thread {
     endButton.addEventListener("click", () => this.toEnd());
   }
 
+  /** Loads what draws messages; without it, nothing of them is shown. */
+  async prepare() {
+    drawing ??= await loadPart(() => import("./message_view.js"), () => this.#showWanted());
+  }
+
+  async #showWanted() {
+    this.list.setAttribute("aria-busy", "true");
+    await this.prepare();
+    this.list.removeAttribute("aria-busy");
+    if (drawing !== null) this.show(this.#wanted);
+  }
+
   /** Shows a conversation's branch; views of messages that stay are kept as they are. */
   show(conversation) {
+    this.#wanted = conversation;
+    if (drawing === null && conversation.nodes.length > 0) return void this.#showWanted();
     if (conversation !== this.#conversation) {
       this.#views.clear();
-      closeSourceCard();
+      drawing?.closeSourceCard();
       this.#staysAtEnd = true;
     }
     this.#conversation = conversation;
@@ -48,7 +64,7 @@ export class Thread {
   #focused() {
     const { activeElement } = document;
     const index = [...this.list.children].findIndex((each) => each.contains(activeElement));
-    return index < 0 ? null : { index, label: labelOf(activeElement) };
+    return index < 0 ? null : { index, label: drawing.labelOf(activeElement) };
   }
 
   append(node, delta) {
@@ -86,15 +102,16 @@ export class Thread {
 
   /** Scrolls to a message of the branch that is shown, and gives it the focus. */
   reveal(node) {
+    if (drawing === null) return;
     this.#staysAtEnd = false;
     const { element: article } = this.#view(node);
     article.scrollIntoView({ block: "start" });
     article.focus({ preventScroll: true });
-    byId("to-end").hidden = this.#isNearEnd(this.#measure());
+    this.endButton.hidden = this.#isNearEnd(this.#measure());
   }
 
   #view(node) {
-    if (!this.#views.has(node.id)) this.#views.set(node.id, new MessageView(node, this.actions));
+    if (!this.#views.has(node.id)) this.#views.set(node.id, new drawing.MessageView(node, this.actions));
     return this.#views.get(node.id);
   }
 

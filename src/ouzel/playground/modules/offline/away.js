@@ -19,11 +19,6 @@ class AbsentModel {
   failure = null;
   diskBytes = null;
   memoryBytes = null;
-  parent = null;
-  state = null;
-  failure = null;
-  diskBytes = null;
-  memoryBytes = null;
   completes = false;
   fillsIn = false;
   seesImages = false;

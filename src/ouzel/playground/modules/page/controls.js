@@ -1,7 +1,7 @@
 // The buttons around the chat, and the keys that do the same.
 
-import { showShortcuts } from "../dialogs/shortcuts_dialog.js";
 import { byId, isComposing } from "../dom.js";
+import { loadPart } from "../later.js";
 import { listenToLanguage } from "../texts/language.js";
 import { translate } from "../texts/texts.js";
 import { nextTheme } from "../theme.js";
@@ -48,6 +48,11 @@ function press(event, { begin, stop, toggleSettings }) {
 function searchConversations() {
   setOpen("sidebar", true);
   byId("search").focus();
+}
+
+async function showShortcuts() {
+  const dialogs = await loadPart(() => import("../dialogs/shortcuts_dialog.js"));
+  dialogs?.showShortcuts();
 }
 
 /** Edits the last message of the person. */

@@ -5,19 +5,18 @@ import { Chat } from "../chat/chat.js";
 import { Composer } from "../chat/composer.js";
 import { CompareMode } from "../compare/mode.js";
 import { showsCompletion } from "../completion/address.js";
-import { Completion } from "../completion/completion.js";
-import { openTokenizer } from "../dialogs/tokenizer_dialog.js";
+import { CompletionMode } from "../completion/mode.js";
 import { byId } from "../dom.js";
 import { Attaching } from "../files/attaching.js";
-import { manageConversations } from "../list/manage_dialog.js";
+import { loadPart } from "../later.js";
 import { revealHit } from "../list/reveal.js";
 import { Titles } from "../list/titles.js";
 import { LostAddress } from "../lost_address.js";
 import { ModelButton } from "../models/model_button.js";
 import { checkNotice, notice } from "../notice.js";
 import { Routes } from "../routes.js";
-import { SettingsPanel } from "../settings/panel.js";
 import { Settings } from "../settings/settings.js";
+import { SettingsSide } from "../settings/side.js";
 import { SharedConversation } from "../shared_conversation.js";
 import { Sidebar } from "../sidebar.js";
 import { Deletions } from "../storage/deletions.js";
@@ -81,7 +80,7 @@ export class Page {
       release: (key) => this.comparing.release(key),
     };
     this.chat = new Chat({ api, settings, library, view });
-    this.completion = new Completion({ api, settings, container: byId("completion") });
+    this.completion = new CompletionMode({ api, settings, container: byId("completion") });
     this.comparing = new CompareMode({
       ...{ api, server, settings, library, notice, onState, chooseModel },
       onOpen: (key) => this.#openCompared(key),
@@ -102,8 +101,8 @@ export class Page {
       begin: () => this.#begin(),
       stop: () => this.#active.stop(),
       toggleSettings: () => this.#toggleSettings(),
-      openTokenizer: () => openTokenizer(api, settings.model),
-      manage: () => manageConversations({ library, chat }),
+      openTokenizer: async () => (await loadPart(() => import("../dialogs/tokenizer_dialog.js")))?.openTokenizer(api, settings.model),
+      manage: async () => (await loadPart(() => import("../list/manage_dialog.js")))?.manageConversations({ library, chat }),
     });
   }
 
@@ -120,7 +119,9 @@ export class Page {
     });
     const sentFiles = () => chat.current.path().flatMap(({ message }) => message.files);
     const attachedFiles = () => [...sentFiles().filter(({ use }) => use !== "python"), ...this.composer.attachments.searchable];
-    this.panel = new SettingsPanel(byId("settings-fields"), settings, api, { onChange: () => this.#showState(), attachedFiles });
+    this.panel = new SettingsSide(settings, { container: byId("settings-fields"), api, onChange: () => this.#showState(), attachedFiles });
+    // What draws messages comes while the first one is written.
+    byId("prompt").addEventListener("input", () => import("../chat/message_view.js").catch(() => {}), { once: true });
     this.welcome = new Welcome({ settings, onSettings: () => this.#takeModel() });
   }
 
@@ -195,20 +196,26 @@ export class Page {
     document.title = title ? `${title} · Ouzel` : "Ouzel";
   }
 
-  #drawPanel() {
-    return this.panel.draw().catch((error) => notice(error.message));
+  /** Returns whether there is something to show. */
+  async #drawPanel() {
+    try {
+      return await this.panel.draw();
+    } catch (error) {
+      notice(error.message);
+      return true;
+    }
   }
 
   async #toggleSettings() {
     if (byId("toggle-settings").hidden && !isOpen("settings")) return; // each column has a button of its own
-    if (!isOpen("settings")) await this.#drawPanel();
+    if (!isOpen("settings") && !(await this.#drawPanel())) return;
     toggle("settings");
   }
 
   async #showColumnSettings(ofColumn, caption) {
     const opener = document.activeElement;
     this.panel.look(ofColumn, caption);
-    await this.#drawPanel();
+    if (!(await this.#drawPanel())) return;
     setOpen("settings", true);
     byId("close-settings").focus();
     byId("close-settings").addEventListener("click", () => this.comparing.isShown && opener.focus(), { once: true });

@@ -18,14 +18,13 @@ export class SettingsPanel {
   #drawn = null; // the conversation whose settings are shown
 
   /** `onChange` is called when something has been set; `attachedFiles` returns the files of this chat that can be searched. */
-  constructor(container, settings, api, { onChange, attachedFiles }) {
+  constructor(settings, { container, api, onChange, attachedFiles }) {
     Object.assign(this, { container, settings, api, onChange });
-    this.look(settings);
     this.collections = new CollectionsField({ api, settings, attachedFiles, onChange });
   }
 
   /** Shows other settings from now on; `caption` says whose they are. */
-  look(settings, caption = translate("settings.ofConversation")) {
+  look(settings, caption) {
     Object.assign(this, { shown: settings, caption });
   }
 
