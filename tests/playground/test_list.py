@@ -56,7 +56,7 @@ def titles(user: User) -> list[str]:
 
 
 def slow_the_clock(user: User) -> None:
-    """Makes each answer look fast: titles are made for fast models alone, and a machine may be busy."""
+    """Makes each answer look fast, because titles are made for fast models alone."""
     user.page.add_init_script(
         "const now = performance.now.bind(performance); performance.now = () => now() / 1e6;"
     )
