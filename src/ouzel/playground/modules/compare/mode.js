@@ -60,6 +60,6 @@ export class CompareMode {
   }
 }
 
-export function isComparing() {
+function isComparing() {
   return location.hash === ADDRESS;
 }

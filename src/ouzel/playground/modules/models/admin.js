@@ -25,12 +25,6 @@ export class Admin {
     await this.#send("POST", "v1/models/unload", { name });
   }
 
-  /** Deletes the files of a model; returns how many bytes are free now. */
-  async delete(name) {
-    const path = name.split("/").map(encodeURIComponent).join("/");
-    return (await (await this.#send("DELETE", `v1/models/${path}`)).json()).freed_bytes;
-  }
-
   /** Iterates over the progress of a download; aborting the signal stops it. */
   async *pull(name, signal) {
     for await (const event of eventsOf(await this.#send("POST", "v1/models/pull", { model: name }, signal))) {
