@@ -120,6 +120,7 @@ class User:
 
     def ask(self, text: str) -> str:
         """Returns the answer when it is complete."""
+        self.page.wait_for_selector("#send:visible")  # an answer from before may still go on
         self.send(text)
         expect(self.page.locator("#prompt")).to_have_value("")  # files are read before it is sent
         self.wait_for_answer()

@@ -15,6 +15,7 @@ from tests.api.server_setup import ServerSetup
 from tests.api.serving import RunningServer
 from tests.playground.accessibility import LOOKS, violations
 from tests.playground.chromium import User
+from tests.playground.stored import wait_until_stored
 from tests.prompts.media.files import saved
 from tests.prompts.media.films import make_film
 from tests.prompts.media.papers import coloured
@@ -226,7 +227,7 @@ def test_a_video_is_played_in_the_thread_and_stored_with_the_conversation(
         user = user_at(server)
         attach(user, film())
         user.ask("What is it?")
-        user.wait_until("document.querySelectorAll('#conversations .row-tools').length === 1")
+        wait_until_stored(user, 2)
         user.open()
         user.page.locator("#conversations .title").click()
         expect(user.message(0).locator("video")).to_have_attribute("controls", "")

@@ -294,7 +294,7 @@ def test_wrong_settings_are_named_and_nothing_is_sent(user: User) -> None:
         user.page.locator(".fault:not(:empty)").inner_text() == "temperature must be <= 2, given 3"
     )
     user.send("hello")
-    assert "temperature must be <= 2, given 3" in user.page.locator("#notice").inner_text()
+    expect(user.page.locator("#notice")).to_contain_text("temperature must be <= 2, given 3")
     assert user.texts == []
     assert user.page.input_value("#prompt") == "hello"
     user.page.fill("#set-temperature", "1")

@@ -26,6 +26,7 @@ from tests.playground.accessibility import LOOKS, violations
 from tests.playground.chromium import User
 from tests.playground.pseudo_language import Check, PseudoUser
 from tests.playground.states import Look
+from tests.playground.stored import wait_until_stored
 from tests.prompts.families import QWEN
 
 PYTHON: dict[str, object] = {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -96,7 +97,7 @@ def test_a_text_is_uploaded_read_and_deleted_with_its_conversation(
     [file_id] = file_ids(filing)
     user.ask("What is it?")
     assert "Otters hold hands" in user.answer and "otters.md" in user.answer
-    user.wait_until("document.querySelectorAll('#conversations .row-tools').length === 1")
+    wait_until_stored(user, 2)
     user.open()
     user.page.locator("#conversations .title").click()
     expect(user.message(0).locator(".file")).to_contain_text("46 bytes")
@@ -170,7 +171,7 @@ def test_files_for_python_go_into_its_sandbox_and_come_out(user: User, tmp_path:
     with user.page.expect_download() as begun:
         user.page.locator(".citations").get_by_role("button", name="Download copy.bin").click()
     assert begun.value.suggested_filename in ("copy.bin", "copy(1).bin")  # Firefox counts them
-    user.wait_until("document.querySelectorAll('#conversations .row-tools').length === 1")
+    wait_until_stored(user, 2)
     user.open()
     user.page.locator("#conversations .title").click()
     expect(user.message(0).locator(".file")).to_contain_text("For Python")

@@ -218,6 +218,27 @@ def test_without_a_store_the_text_stays_and_can_be_continued(
     assert "2 / 2" in user.page.locator(".message").last.inner_text()
 
 
+def test_a_page_that_is_left_keeps_the_text_until_then(
+    storeless: RunningServer, user_at: UserAt, page: Page
+) -> None:
+    page.add_init_script(
+        "const every = setInterval;"  # nothing is kept each second
+        "window.setInterval = (act, ms) => (ms === 1000 ? 0 : every(act, ms));"
+    )
+    user = user_at(storeless)
+    user.send(LONG)
+    while not (entry := kept(user)):
+        page.wait_for_timeout(20)
+    said = entry["said"]
+    assert isinstance(said, dict)
+    content = page.locator(".message.assistant .content")
+    while len(text := content.inner_text().strip()) <= len(said["content"]):
+        page.wait_for_timeout(20)
+    reopen(user)
+    expect(page.locator(".note")).to_have_text("Broken off.")
+    assert user.answer.startswith(text)
+
+
 def test_a_person_who_keeps_conversations_in_the_browser_leaves_no_response_on_the_server(
     slow: RunningServer, user_at: UserAt, page: Page
 ) -> None:
