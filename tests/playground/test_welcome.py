@@ -92,6 +92,6 @@ def test_the_welcome_obeys_the_rules_of_accessibility(
     user.open()
     expect(page.locator(".example")).to_have_count(3)
     assert violations(page) == []
-    # what does not fit is below, and not above
+    # the greeting is in sight, and the examples below it are not
     assert page.evaluate("document.querySelector('#thread').scrollTop") == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
