@@ -38,7 +38,7 @@ def walk_through_chat(user: User, look: Look) -> None:
     look("branches")
     user.click("Edit", user.message(0))
     look("editor")
-    user.click("Leave it", user.message(0))
+    user.click("Cancel", user.message(0))
     user.click("Request")
     page.wait_for_selector("dialog[open]")
     look("request")

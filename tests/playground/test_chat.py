@@ -313,5 +313,5 @@ def test_settings_have_the_models_defaults_and_the_ranges_of_the_api(
     page.reload()
     user.open_settings()
     assert page.input_value("#set-temperature") == "0.3"
-    page.get_by_role("button", name="Set everything back").click()
+    page.get_by_role("button", name="Reset all settings").click()
     expect(page.locator("#set-temperature")).to_have_value("")

@@ -41,11 +41,13 @@ def test_both_models_answer_and_one_conversation_goes_on(
     user.open()
     page.click("#open-compare")
     expect(page.locator("#prompt")).to_be_visible()
+    expect(page.locator(".compare-hint")).to_be_visible()
     first, second = columns(user)
     expect(first.locator(".column-model")).to_have_text(FIRST)
     expect(second.locator(".column-model")).to_have_text(SECOND)
     user.ask("hello")
     assert answers(user) == ["hello", "hello"]
+    expect(page.locator(".compare-hint")).to_be_hidden()
     expect(second.locator(".message.assistant .role")).to_have_text(f"Answer · {SECOND}")
     expect(second.locator(".figures")).to_contain_text("tokens/s")
     user.ask("and again")

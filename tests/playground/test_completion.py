@@ -81,7 +81,7 @@ def test_a_run_is_undone_and_shown_again(user_at: UserAt, base: RunningServer) -
     expect(user.page.locator("#completion-text")).to_be_focused()
     _press(user, "Redo")
     assert _text(user) == "abcabc"
-    _press(user, "Empty it")
+    _press(user, "Clear")
     assert _text(user) == ""
     _press(user, "Undo")
     assert _text(user) == "abcabc"

@@ -202,7 +202,7 @@ def test_all_conversations_are_deleted_after_a_question(user: User, parrot: Runn
     question = page.locator("dialog").last
     expect(question).to_contain_text("3 conversations will be gone for good")
     expect(question).to_contain_text("1 of them is on the server.")
-    user.click("Leave it", question)
+    user.click("Cancel", question)
     assert len(titles(user)) == 3
     page.get_by_role("button", name="Delete all").click()
     user.click("Delete them", page.locator("dialog").last)

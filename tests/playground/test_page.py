@@ -155,7 +155,7 @@ def test_dialogs_open_with_the_focus_on_their_field_or_heading(user: User) -> No
     expect(focused).to_have_id("tokenizer-text")
     user.page.keyboard.press("Escape")
     user.page.keyboard.press("Alt+KeyH")
-    expect(focused).to_have_text("Keys")
+    expect(focused).to_have_text("Shortcuts")
     user.page.keyboard.press("Escape")
     user.click("Request")
     expect(focused).to_have_text("Request")
@@ -184,7 +184,7 @@ def test_parts_that_cannot_be_loaded_say_so_and_come_at_the_next_try(
     page.click("#toggle-settings")
     expect(page.locator("#set-temperature")).to_be_visible()
     page.click("#open-shortcuts")
-    expect(page.locator("dialog[open] h2")).to_have_text("Keys")
+    expect(page.locator("dialog[open] h2")).to_have_text("Shortcuts")
 
 
 def test_answers_are_announced_to_screen_readers(user: User) -> None:

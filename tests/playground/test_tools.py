@@ -90,7 +90,7 @@ def test_an_answer_by_a_schema_is_checked(guided: RunningServer, user_at: UserAt
     schema = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
     user.page.fill("#set-schema", json.dumps(schema | {"additionalProperties": False}))
     assert json.loads(user.ask('{"age": 7}')) == {"age": 7}
-    assert user.page.locator(".note.good").inner_text() == "✓ Obeys the schema."
+    assert user.page.locator(".note.good").inner_text() == "✓ Follows the schema."
     user.page.fill("#set-max_tokens", "3")
     user.ask('{"age": 7}')
     assert "Is no JSON: it was cut off." in user.page.locator(".note.error").inner_text()

@@ -86,10 +86,12 @@ def test_the_demo_model_says_how_to_serve_a_real_one(user_at: UserAt, plain: Run
 def test_the_welcome_obeys_the_rules_of_accessibility(
     page: Page, tooled: RunningServer, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    page.set_viewport_size({"width": width, "height": 800})
+    page.set_viewport_size({"width": width, "height": 480})
     page.emulate_media(color_scheme=scheme)
     user = User(page, tooled.url)
     user.open()
     expect(page.locator(".example")).to_have_count(3)
     assert violations(page) == []
+    # the greeting is in sight, and the examples below it are not
+    assert page.evaluate("document.querySelector('#thread').scrollTop") == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
