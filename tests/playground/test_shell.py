@@ -11,7 +11,7 @@ from ouzel.config import ServerConfig
 from ouzel.playground import LANGUAGES
 from tests.api.serving import running_server
 from tests.playground.accessibility import violations
-from tests.playground.chromium import Troubles, User
+from tests.playground.chromium import Troubles, User, skip_unless_chromium
 from tests.playground.front import Front, serving_front
 
 _CACHED = """async () => {
@@ -71,6 +71,7 @@ def test_the_manifest_follows_the_language_and_the_prefix() -> None:
 
 
 def test_chromium_finds_no_fault_in_the_manifest(user: User) -> None:
+    skip_unless_chromium(user.page)
     session = user.page.context.new_cdp_session(user.page)
     answer = session.send("Page.getAppManifest")
     assert answer["errors"] == []
