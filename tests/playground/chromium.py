@@ -1,9 +1,12 @@
 """Starts the installed Chromium, and uses the playground in it as a user does."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any  # JSON
+from urllib.parse import unquote
 
 import pytest
 from playwright.sync_api import (
@@ -22,6 +25,15 @@ from playwright.sync_api import (
 REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_BROWSER"
 # The shell is Chromium without windows: it takes half of the CPU for the same tests.
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
+_TELL_BODIES = """(() => {
+  const { fetch } = window;
+  window.fetch = (url, options = {}) => {
+    const { body, headers } = options;
+    if (typeof body !== "string") return fetch(url, options);
+    return fetch(url, { ...options, headers: { ...headers, "x-body": encodeURIComponent(body) } });
+  };
+})()"""
 
 
 def chromium_path() -> Path | None:
@@ -84,6 +96,18 @@ class Troubles:
     def _take_request(self, request: Request) -> None:
         if not request.url.startswith(("http://127.0.0.1:", "data:", "blob:")):
             self.found.append(f"request: {request.url}")
+
+
+def tell_bodies(page: Page) -> None:
+    """Makes the page send the body of each request as a header, too, for `read_body`."""
+    page.add_init_script(_TELL_BODIES)
+    page.evaluate(_TELL_BODIES)
+
+
+def read_body(request: Request) -> dict[str, Any]:
+    """Returns the body of a request in JSON, which Playwright does not get from Firefox."""
+    found: dict[str, Any] = json.loads(unquote(request.headers.get("x-body", "{}")))
+    return found
 
 
 def posts(page: Page) -> list[str]:

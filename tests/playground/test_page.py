@@ -139,7 +139,7 @@ def test_the_keyboard_alone_suffices(user: User) -> None:
     keys.press("Control+a")
     keys.press("Delete")
     keys.press("Alt+KeyN")
-    assert user.texts == []
+    user.expect_texts()
     user.wait_until("document.activeElement.id === 'prompt'")
     keys.press("Alt+KeyH")
     expect(user.page.locator("dialog .shortcuts")).to_be_visible()
@@ -282,7 +282,7 @@ def test_the_page_works_in_a_browser_without_storage(page: Page, parrot: Running
     expect(page.locator("#notice")).to_contain_text("gone when this page is closed")
     page.get_by_role("button", name="Delete hello").click()
     expect(page.locator("#conversations .title")).to_have_count(0)
-    assert user.texts == []
+    user.expect_texts()
 
 
 def test_the_list_on_a_phone_closes_when_a_conversation_is_chosen(user: User, page: Page) -> None:
@@ -295,7 +295,7 @@ def test_the_list_on_a_phone_closes_when_a_conversation_is_chosen(user: User, pa
     page.keyboard.press("Alt+KeyF")
     page.locator("#conversations .title").click()
     expect(page.locator("#sidebar")).to_be_hidden()
-    assert user.texts == ["hello", "hello"]
+    user.expect_texts("hello", "hello")
 
 
 def test_the_theme_stays(user: User) -> None:

@@ -90,10 +90,10 @@ def test_the_page_opens_without_its_server(installable: Page, front: Front) -> N
         user.page.wait_for_selector("body.ready")
         expect(user.page.locator("#no-chat")).to_contain_text("The server is away.")
         expect(user.page.locator("#composer")).to_be_hidden()
-        assert user.titles == ["hello"]
+        user.expect_titles("hello")
         user.page.click("#conversations .title")
         expect(user.page.locator(".message")).to_have_count(2)
-        assert user.texts == ["hello", "hello"]
+        user.expect_texts("hello", "hello")
         assert violations(user.page) == []
 
         front.behind = server.url

@@ -44,7 +44,7 @@ def test_a_person_asks_stops_edits_and_turns_between_branches(
     user.page.fill(".editor", "another question")
     user.click("Send as another branch", user.message(0))
     user.wait_for_answer()
-    assert user.texts == ["another question", "another question"]
+    user.expect_texts("another question", "another question")
     user.click("Branch before", user.message(0))
     assert user.texts[0].startswith("word word")
 
