@@ -1,6 +1,7 @@
 """Starts the installed Chromium, and uses the playground in it as a user does."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,11 @@ from playwright.sync_api import (
 
 # 1: a missing browser fails tests that would else be skipped
 REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_BROWSER"
+# 1: the page is slow, and the tests are not. A test that goes on before the page has ended fails.
+SLOW_VARIABLE = "OUZEL_TESTS_SLOW_PAGE"
+# A wait ends after this time, in ms, with the name of the awaited element. It is far beyond a slow
+# machine, and below pytest's `faulthandler_timeout`, which ends the whole process without a name.
+HANG_MS = float(os.environ.get("OUZEL_TESTS_HANG_MS", "600_000"))
 # The shell is Chromium without windows: it takes half of the CPU for the same tests.
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
@@ -44,8 +50,7 @@ def chromium_path() -> Path | None:
 @contextmanager
 def running_playwright() -> Iterator[Playwright]:
     """Starts the program that drives browsers. A thread can have one."""
-    # A day, in ms: a slow machine is no failure. 0 would mean five seconds.
-    expect.set_options(timeout=86_400_000)
+    expect.set_options(timeout=HANG_MS)
     with sync_playwright() as playwright:
         yield playwright
 
@@ -110,6 +115,17 @@ def read_body(request: Request) -> dict[str, Any]:
     return found
 
 
+def slow_down(page: Page) -> None:
+    """Gives the page an eighth of the processor, and each answer of a server 150 ms on its way."""
+    session = page.context.new_cdp_session(page)
+    session.send("Emulation.setCPUThrottlingRate", {"rate": 8})
+    session.send("Network.enable")
+    session.send(
+        "Network.emulateNetworkConditions",
+        {"offline": False, "latency": 150, "downloadThroughput": -1, "uploadThroughput": -1},
+    )
+
+
 def posts(page: Page) -> list[str]:
     """Returns a list to which the address of each POST of the page is added."""
     addresses: list[str] = []
@@ -132,7 +148,7 @@ class User:
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
         self.url = url
-        page.set_default_timeout(0)
+        page.set_default_timeout(HANG_MS)
 
     def open(self) -> None:
         self.page.goto(self.url)
@@ -141,6 +157,7 @@ class User:
     def ask(self, text: str) -> str:
         """Returns the answer when it is complete."""
         self.send(text)
+        expect(self.page.locator("#prompt")).to_have_value("")  # files are read before it is sent
         self.wait_for_answer()
         return self.answer
 
@@ -216,6 +233,18 @@ class User:
     def click(self, label: str, inside: Locator | None = None) -> None:
         """Presses the button `label` of the last message, or inside another element."""
         self.use(self.find_button(label, inside))
+
+    def close_dialog(self) -> None:
+        """Presses Escape when the dialog is there, which may come long after its button's click."""
+        dialog = self.page.locator("dialog[open]")
+        expect(dialog).to_be_visible()
+        self.page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+
+    def choose_model(self, name: str) -> None:
+        self.page.click("#model")
+        self.page.locator("dialog").get_by_role("button", name=name, exact=True).click()
+        expect(self.page.locator("#model-name")).to_have_text(name)
 
     def open_settings(self) -> None:
         """Opens the settings and all their sections."""

@@ -98,7 +98,10 @@ def test_another_tab_shows_what_changes(user: User, parrot: RunningServer) -> No
     other = User(user.page.context.new_page(), parrot.url)
     other.page.goto(address)
     expect(other.page.locator(".message")).to_have_count(2)
-    user.ask("more")
+    ask_and_store(
+        user, "more"
+    )  # a tab that adds to it before would begin a conversation of its own
+    expect(other.page.locator(".message .content").last).to_have_text("more")
     expect(other.page.locator(".message")).to_have_count(4)
     other.ask("and more")
     expect(user.page.locator(".message")).to_have_count(6)

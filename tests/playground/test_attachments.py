@@ -72,12 +72,6 @@ def line(user: User) -> Locator:
     return user.page.locator("#composer-state")
 
 
-def choose_model(user: User, name: str) -> None:
-    user.page.click("#model")
-    user.page.locator("dialog").get_by_role("button", name=name, exact=True).click()
-    expect(user.page.locator("#model-name")).to_have_text(name)
-
-
 def first_content(user: User) -> str:
     """Returns the content of the first message in the request of the last answer."""
     user.click("Request")
@@ -178,7 +172,7 @@ def test_a_model_that_cannot_take_a_file_says_so_at_the_card(user: User) -> None
         user.page.get_by_role("button", name=f"Remove {name}").click()
     expect(line(user)).to_contain_text("of 4,096 tokens")
 
-    choose_model(user, READING)
+    user.choose_model(READING)
     expect(state(user, "photo.png")).to_have_text("reader does not see pictures.")
     expect(state(user, "paper.pdf")).to_have_text("reader does not see the pages of PDFs.")
     expect(state(user, "film.mp4")).to_have_text("reader does not see videos.")
@@ -187,7 +181,7 @@ def test_a_model_that_cannot_take_a_file_says_so_at_the_card(user: User) -> None
     expect(user.page.locator("#notice")).to_contain_text("reader does not see pictures.")
     assert user.page.locator(".message").count() == 0
 
-    choose_model(user, SEEING)
+    user.choose_model(SEEING)
     expect(state(user, "photo.png")).to_contain_text("tokens")
     user.ask("What is it?")
     assert last_request().images
@@ -198,7 +192,7 @@ def test_what_a_model_does_not_see_of_earlier_messages_is_left_out(user: User) -
     user.ask("What is it?")
     note = user.message(0).locator(".note.unseen")
     assert note.count() == 0
-    choose_model(user, READING)
+    user.choose_model(READING)
     expect(note).to_have_text(
         "reader does not read all files of this message. Left out: pictures, videos."
     )
@@ -207,7 +201,7 @@ def test_what_a_model_does_not_see_of_earlier_messages_is_left_out(user: User) -
     assert content.startswith("[The user sent a picture here, which you cannot see.]")
     assert content.endswith("What is it?")
     user.page.keyboard.press("Escape")
-    choose_model(user, SEEING)
+    user.choose_model(SEEING)
     expect(note).to_have_count(0)
 
 
@@ -258,7 +252,7 @@ def test_texts_of_other_encodings_are_sent_as_texts(user: User) -> None:
 
 
 def test_twenty_files_at_once_are_cards_and_sixty_are_too_many(user: User) -> None:
-    choose_model(user, READING)
+    user.choose_model(READING)
     name = "n" * 300 + "\u202egpj.exe"
     attach(user, *[text(f"{number}-{name}", b"hi") for number in range(20)])
     expect(user.page.locator("#attachments .file-state", has_text="token")).to_have_count(20)
@@ -322,7 +316,7 @@ def test_on_a_phone_a_photo_can_be_taken(browser: Browser, seeing: RunningServer
     assert opened.value.element.get_attribute("capture") == "environment"
     opened.value.set_files([PHOTO])
     expect(state(user, "photo.png")).to_contain_text("tokens")
-    choose_model(user, READING)
+    user.choose_model(READING)
     expect(user.page.get_by_role("button", name="Take a photo")).to_have_count(0)
     phone.close()
 
@@ -368,7 +362,7 @@ def test_cards_and_reasons_obey_the_rules_of_accessibility(
     expect(state(user, "film.mp4")).to_contain_text("tokens")
     found = {"counted": violations(page)}
     user.ask("What is it?")
-    choose_model(user, READING)
+    user.choose_model(READING)
     attach(user, SOUND)
     expect(line(user)).to_contain_text("sound.mp3: reader cannot hear.")
     found["refused"] = violations(page)

@@ -109,10 +109,10 @@ def test_an_answer_can_be_edited_and_the_model_reads_the_edit(user: User) -> Non
     user.click("Keep as another branch", user.message(1))
     assert user.texts == ["one", "edited"]
     user.click("Request", user.message(1))
-    user.page.keyboard.press("Escape")
+    user.close_dialog()
     user.ask("two")
     user.click("Request")
-    assert '"content": "edited"' in user.page.locator("pre.request").inner_text()
+    expect(user.page.locator("pre.request")).to_contain_text('"content": "edited"')
 
 
 def test_reasoning_is_folded(user: User) -> None:

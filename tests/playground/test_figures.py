@@ -31,7 +31,6 @@ def server() -> Iterator[RunningServer]:
 
 @pytest.fixture
 def figures(page: Page, server: RunningServer) -> Page:
-    page.set_default_timeout(0)
     page.goto(server.url + PATH)
     page.wait_for_selector("body.ready")
     return page
@@ -68,7 +67,6 @@ def wait_for_new_reading(page: Page) -> None:
 
 
 def test_requests_of_all_models_count_together(page: Page) -> None:
-    page.set_default_timeout(0)
     with running_server(further=(ServerSetup(names=("other",)),)) as server:
         page.goto(server.url + PATH)
         page.wait_for_selector("body.ready")
@@ -86,7 +84,6 @@ def totals(page: Page) -> list[list[str]]:
 
 def test_counts_since_the_start_stand_in_a_row_for_each_model(page: Page) -> None:
     """The figures since the start include requests before the page was opened."""
-    page.set_default_timeout(0)
     with running_server(further=(ServerSetup(names=("other",)),)) as server:
         ask(server, times=2)
         ask(server, SAYS_HELLO | {"model": "other"})
@@ -147,7 +144,6 @@ def test_a_running_request_is_shown(page: Page, tmp_path: Path) -> None:
         }
     )
     with serving(cache_dir=tmp_path) as server:
-        page.set_default_timeout(0)
         page.goto(server.root + PATH)
         page.wait_for_selector("body.ready")
         address = urlsplit(server.root)
@@ -221,7 +217,6 @@ def test_a_restarted_server_has_no_negative_rates(figures: Page, server: Running
 
 def test_a_key_is_asked_for(page: Page) -> None:
     with running_server(config=ServerConfig(api_key=("sk-right",))) as guarded:
-        page.set_default_timeout(0)
         page.goto(guarded.url + PATH)
         expect(page.locator("#state")).to_have_text("The server needs an API key for its figures.")
         page.keyboard.type("sk-wrong")

@@ -162,8 +162,8 @@ def test_files_for_python_go_into_its_sandbox_and_come_out(user: User, tmp_path:
     attach(user, "sales.xlsx", b"PK\x03\x04\x00\xff", media_type="application/octet-stream")
     code = "open('copy.bin', 'wb').write(open('/mnt/data/sales.xlsx', 'rb').read())"
     user.ask(write_call("python", {"code": code}))
-    assert "Python is on" in user.page.locator("#notice").inner_text()
-    assert "For Python" in user.message(0).locator(".file").inner_text()
+    expect(user.page.locator("#notice")).to_contain_text("Python is on")
+    expect(user.message(0).locator(".file")).to_contain_text("For Python")
     with user.page.expect_download() as begun:
         user.page.locator(".new-files").get_by_role("button", name="Download copy.bin").click()
     begun.value.save_as(tmp_path / "copy")

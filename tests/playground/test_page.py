@@ -78,7 +78,6 @@ def test_the_page_is_light(page: Page, parrot: RunningServer) -> None:
 
 
 def test_a_key_is_asked_for_and_stays_in_the_tab(guarded: RunningServer, page: Page) -> None:
-    page.set_default_timeout(0)
     page.goto(guarded.url)
     page.wait_for_selector("dialog #api-key")
     page.fill("#api-key", "sk-\N{HORIZONTAL ELLIPSIS}")  # no header can hold it

@@ -105,7 +105,6 @@ def test_only_the_shell_is_kept(installable: Page) -> None:
     config = ServerConfig(api_key=("sk-right",), root_path="/llm")
     with running_server(config=config) as server:
         user = User(installable, f"{server.url}/llm/")
-        user.page.set_default_timeout(0)
         user.page.goto(user.url)
         user.page.fill("#api-key", "sk-right")
         user.page.keyboard.press("Enter")
