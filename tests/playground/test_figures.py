@@ -226,6 +226,7 @@ def test_a_key_is_asked_for(page: Page) -> None:
         page.keyboard.press("Enter")
         page.wait_for_selector("body.ready")
         expect(page.locator("#key-form")).to_be_hidden()
+        expect(page.locator("#figures")).to_be_focused()
 
 
 def test_figures_that_a_proxy_hides_are_said_to_be_hidden(figures: Page) -> None:

@@ -69,14 +69,14 @@ def test_an_answer_goes_on_after_a_reload_and_leaves_nothing_behind(
     reopen(user)
     expect(user.page.locator(".message.assistant .content")).to_have_text(LONG)
     user.wait_for_answer()
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
     assert [url for url in posted if url.endswith("/v1/responses")] == [f"{slow.url}/v1/responses"]
     wait_until_stored(user, 2)
     wait_until_deleted(slow, user, response_id)
     user.wait_until("!Object.keys(localStorage).some((key) => key.startsWith('ouzel.answer.'))")
     reopen(user)
     expect(user.page.locator(".message")).to_have_count(2)
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
 
 
 def test_an_answer_that_has_ended_meanwhile_is_fetched(
@@ -89,7 +89,7 @@ def test_an_answer_that_has_ended_meanwhile_is_fetched(
         user.page.wait_for_timeout(20)
     reopen(user)
     expect(user.page.locator(".message.assistant .figures")).to_contain_text("tokens · prompt")
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
 
 
 def test_the_text_of_a_response_that_is_gone_stays(slow: RunningServer, user_at: UserAt) -> None:
@@ -117,7 +117,7 @@ def test_a_lost_connection_is_made_again(slow: RunningServer, user_at: UserAt) -
     expect(user.page.locator(".note.wait")).to_contain_text("The server cannot be reached.")
     user.click("Try now")
     user.wait_for_answer()
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
 
 
 def test_an_answer_that_is_lost_for_long_can_be_got_later(
@@ -133,7 +133,7 @@ def test_an_answer_that_is_lost_for_long_can_be_got_later(
     user.page.unroute("**/v1/responses/*?stream=*")
     user.click("Try again")
     user.wait_for_answer()
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
     expect(user.page.locator(".note.error")).to_have_count(0)
 
 
@@ -186,7 +186,7 @@ def test_another_tab_waits_for_the_answer_and_shows_it(
     )
     user.wait_for_answer()
     expect(other.page.locator(".message")).to_have_count(2)
-    assert other.texts == [LONG, LONG]
+    other.expect_texts(LONG, LONG)
     assert len(other.titles) == 1
     assert len(user.titles) == 1
 
@@ -248,4 +248,4 @@ def test_a_person_who_keeps_conversations_in_the_browser_leaves_no_response_on_t
     with page.expect_request("**/v1/chat/completions"):
         user.send("ok")
     user.wait_for_answer()
-    assert user.texts == ["ok", "ok"]
+    user.expect_texts("ok", "ok")
