@@ -100,7 +100,7 @@ def test_another_tab_shows_what_changes(user: User, parrot: RunningServer) -> No
     expect(other.page.locator(".message")).to_have_count(2)
     ask_and_store(
         user, "more"
-    )  # a tab that adds to it before would begin a conversation of its own
+    )  # a tab that adds to it before begins one of its own
     expect(other.page.locator(".message .content").last).to_have_text("more")
     expect(other.page.locator(".message")).to_have_count(4)
     other.ask("and more")
