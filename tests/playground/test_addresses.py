@@ -98,9 +98,7 @@ def test_another_tab_shows_what_changes(user: User, parrot: RunningServer) -> No
     other = User(user.page.context.new_page(), parrot.url)
     other.page.goto(address)
     expect(other.page.locator(".message")).to_have_count(2)
-    ask_and_store(
-        user, "more"
-    )  # a tab that adds to it before begins one of its own
+    ask_and_store(user, "more")  # a tab that adds to it before begins one of its own
     expect(other.page.locator(".message .content").last).to_have_text("more")
     expect(other.page.locator(".message")).to_have_count(4)
     other.ask("and more")
