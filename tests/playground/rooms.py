@@ -56,7 +56,7 @@ def _close_dialogs(page: Page) -> None:
 
 def _show_list(user: User) -> None:
     user.page.keyboard.press("Alt+KeyF")
-    expect(user.page.locator("#search")).to_be_focused()
+    user.wait_until("document.activeElement.id === 'search'")
 
 
 def _compare(user: User, look: Look) -> None:
