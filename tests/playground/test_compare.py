@@ -50,9 +50,8 @@ def test_both_models_answer_and_one_conversation_goes_on(
     expect(second.locator(".figures")).to_contain_text("tokens/s")
     user.ask("and again")
     assert answers(user) == ["and again", "and again"]
-    expect(page.locator("#conversations .title")).to_have_text(
-        [f"hello · {SECOND}", f"hello · {FIRST}"]
-    )
+    for model in (FIRST, SECOND):  # the one whose answer ended last is the first
+        expect(page.locator("#conversations .title", has_text=f"hello · {model}")).to_have_count(1)
     second.get_by_role("button", name="Go on with this one").click()
     expect(page.locator("#compare")).to_be_hidden()
     expect(page.locator("#model-name")).to_have_text(SECOND)
@@ -107,6 +106,22 @@ def test_a_compared_conversation_is_opened_from_the_list(
     expect(page.locator("#conversations .title")).to_have_count(2)
     page.click("#open-compare")
     expect(page.locator(".column .message")).to_have_count(0)
+
+
+def test_answers_go_on_where_one_is_opened_from_the_list(page: Page) -> None:
+    text = ("word " * 60).strip()
+    with serving_two_models(step_s=0.01) as server:
+        user = open_comparison(page, server)
+        user.send(text)
+        expect(columns(user)[1].locator(".message.assistant .content")).to_contain_text("word")
+        page.locator("#conversations .title", has_text=FIRST).click()
+        expect(page.locator("#thread .message.assistant .content")).to_have_text(text)
+        user.wait_for_answer()
+        page.locator("#conversations .title", has_text=SECOND).click()
+        expect(page.locator("#thread .message.assistant .made-by")).to_have_text(SECOND)
+        expect(page.locator("#thread .message.assistant .content")).to_have_text(text)
+        user.wait_for_answer()
+        expect(page.locator("#thread .note")).to_have_count(0)
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
