@@ -234,10 +234,10 @@ def test_open_webui_chats_keep_branches_reasoning_and_pins(user: User) -> None:
     [record] = user.page.evaluate(_CONTENTS)
     assert record["updated"] == 1_700_000_000_000
     open_conversation(user, "Weather")
-    assert user.texts == ["Rain?", "Yes."]
+    user.expect_texts("Rain?", "Yes.")
     assert "llama3" in user.message(1).inner_text()
     user.click("Branch before", user.message(1))
-    assert user.texts == ["Rain?", "No."]
+    user.expect_texts("Rain?", "No.")
     user.page.locator(".message.assistant .reasoning summary").click()
     assert "It is <dry>." in user.message(1).inner_text()
 
@@ -286,7 +286,7 @@ def test_an_exported_conversation_is_imported(user: User, tmp_path: Path) -> Non
     copy = page.locator("#conversations .title[href*=local]")
     copy.click()
     expect(page.locator(".message")).to_have_count(2)
-    assert user.texts == ["<think>hm</think>one", "one"]
+    user.expect_texts("<think>hm</think>one", "one")
 
 
 HOSTILE: dict[str, Json | bytes] = {

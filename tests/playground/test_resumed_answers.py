@@ -71,14 +71,14 @@ def test_an_answer_goes_on_after_a_reload_and_leaves_nothing_behind(
     reopen(user)
     expect(user.page.locator(".message.assistant .content")).to_have_text(LONG)
     user.wait_for_answer()
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
     assert [url for url in posted if url.endswith("/v1/responses")] == [f"{slow.url}/v1/responses"]
     wait_until_stored(user, 2)
     wait_until_deleted(slow, user, response_id)
     user.wait_until("!Object.keys(localStorage).some((key) => key.startsWith('ouzel.answer.'))")
     reopen(user)
     expect(user.page.locator(".message")).to_have_count(2)
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
 
 
 def test_an_answer_that_has_ended_meanwhile_is_fetched(
@@ -91,7 +91,7 @@ def test_an_answer_that_has_ended_meanwhile_is_fetched(
         user.page.wait_for_timeout(20)
     reopen(user)
     expect(user.page.locator(".message.assistant .figures")).to_contain_text("tokens · prompt")
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
 
 
 def test_the_text_of_a_response_that_is_gone_stays(slow: RunningServer, user_at: UserAt) -> None:
@@ -119,7 +119,7 @@ def test_a_lost_connection_is_made_again(slow: RunningServer, user_at: UserAt) -
     expect(user.page.locator(".note.wait")).to_contain_text("The server cannot be reached.")
     user.click("Try now")
     user.wait_for_answer()
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
 
 
 def test_an_answer_that_is_lost_for_long_can_be_got_later(
@@ -135,7 +135,7 @@ def test_an_answer_that_is_lost_for_long_can_be_got_later(
     user.page.unroute("**/v1/responses/*?stream=*")
     user.click("Try again")
     user.wait_for_answer()
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
     expect(user.page.locator(".note.error")).to_have_count(0)
 
 
@@ -188,7 +188,7 @@ def test_another_tab_waits_for_the_answer_and_shows_it(
     )
     user.wait_for_answer()
     expect(other.page.locator(".message")).to_have_count(2)
-    assert other.texts == [LONG, LONG]
+    other.expect_texts(LONG, LONG)
     assert len(other.titles) == 1
     assert len(user.titles) == 1
 
@@ -220,6 +220,27 @@ def test_without_a_store_the_text_stays_and_can_be_continued(
     assert "2 / 2" in user.page.locator(".message").last.inner_text()
 
 
+def test_a_page_that_is_left_keeps_the_text_until_then(
+    storeless: RunningServer, user_at: UserAt, page: Page
+) -> None:
+    page.add_init_script(
+        "const every = setInterval;"  # nothing is kept each second
+        "window.setInterval = (act, ms) => (ms === 1000 ? 0 : every(act, ms));"
+    )
+    user = user_at(storeless)
+    user.send(LONG)
+    while not (entry := kept(user)):
+        page.wait_for_timeout(20)
+    said = entry["said"]
+    assert isinstance(said, dict)
+    content = page.locator(".message.assistant .content")
+    while len(text := content.inner_text().strip()) <= len(said["content"]):
+        page.wait_for_timeout(20)
+    reopen(user)
+    expect(page.locator(".note")).to_have_text("Broken off.")
+    assert user.answer.startswith(text)
+
+
 def test_a_person_who_keeps_conversations_in_the_browser_leaves_no_response_on_the_server(
     slow: RunningServer, user_at: UserAt, page: Page
 ) -> None:
@@ -229,7 +250,7 @@ def test_a_person_who_keeps_conversations_in_the_browser_leaves_no_response_on_t
     with page.expect_request("**/v1/chat/completions"):
         user.send("ok")
     user.wait_for_answer()
-    assert user.texts == ["ok", "ok"]
+    user.expect_texts("ok", "ok")
 
 
 def test_tools_behind_a_resumed_answer_of_another_model_go_to_that_model(

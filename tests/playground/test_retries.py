@@ -60,7 +60,7 @@ def test_a_request_that_is_refused_for_now_is_sent_again(status: int, user: User
     assert violations(user.page) == []
     refusals.is_over = True
     user.wait_for_answer()  # no click is needed
-    assert user.texts == ["hello", "hello"]
+    user.expect_texts("hello", "hello")
     expect(note).to_have_count(0)
     heard = user.page.evaluate("window.announced")
     assert len([text for text in heard if "tries again by itself" in text]) == 1
@@ -167,7 +167,7 @@ def test_a_full_server_answers_when_it_has_room(user_at: UserAt) -> None:
         for thread in threads:
             thread.join()
         user.wait_for_answer()
-        assert user.texts == ["hello", "hello"]
+        user.expect_texts("hello", "hello")
 
 
 def occupy(server: RunningServer, stop: threading.Event) -> None:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Browser
 
 from tests.playground.chromium import chromium_path, running_browser
@@ -21,6 +22,7 @@ from tools.pictures.features import (
 from tools.pictures.playground import take_chat, take_figures, take_phone
 from tools.pictures.terminal import take_terminal
 
+_COLOURS = 128  # the number of colours in a file
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 
 
@@ -55,6 +57,13 @@ TAKERS = {
 }
 
 
+def shrink(path: Path) -> None:
+    """Writes the picture with few colours, which flat drawings and texts do not miss."""
+    with Image.open(path) as picture:
+        small = picture.convert("RGB").quantize(_COLOURS, Image.Quantize.MEDIANCUT)
+    small.save(path, "PNG", optimize=True)
+
+
 def main(names: list[str]) -> None:
     path = chromium_path()
     if path is None:
@@ -67,6 +76,7 @@ def main(names: list[str]) -> None:
     ):
         for name in names or TAKERS:
             TAKERS[name](browser, server, PICTURES / name)
+            shrink(PICTURES / name)
             print(PICTURES / name)
 
 

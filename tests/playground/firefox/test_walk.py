@@ -11,8 +11,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.api.serving import RunningServer, running_server
-from tests.playground.accessibility import violations
+from tests.playground.accessibility import Violations, violations
 from tests.playground.chromium import User
+from tests.playground.rooms import ROOMS
 from tests.playground.states import CHAT_WALKS
 
 pytestmark = pytest.mark.release("the playground in Firefox")
@@ -43,7 +44,7 @@ def test_a_person_asks_stops_edits_and_turns_between_branches(
     user.page.fill(".editor", "another question")
     user.click("Send as another branch", user.message(0))
     user.wait_for_answer()
-    assert user.texts == ["another question", "another question"]
+    user.expect_texts("another question", "another question")
     user.click("Branch before", user.message(0))
     assert user.texts[0].startswith("word word")
 
@@ -117,13 +118,17 @@ def test_every_state_obeys_the_rules_of_accessibility(
     page.evaluate("theme => localStorage.setItem('ouzel.theme', theme)", theme)
     user.open()
     assert page.evaluate("document.documentElement.dataset.theme") == theme
-    found: dict[str, list[str]] = {}
-
-    def look(state: str) -> None:
-        found[state] = violations(page)
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            found[state].append("the page is wider than its window")
-
+    look = Violations(page)
     for walk in CHAT_WALKS:
         walk(user, look)
-    assert {state: faults for state, faults in found.items() if faults} == {}
+    assert look.found == {}
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_person_walks_through_every_room(page: Page, name: str) -> None:
+    """Each state must obey the rules of accessibility, too."""
+    room = ROOMS[name]
+    look = Violations(page)
+    with room.serving() as server:
+        room.walk(User(page, server.url), look)
+    assert look.found == {}
