@@ -6,7 +6,7 @@ from typing import Literal
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from ouzel.api.site.playground import PREVIEW
 from ouzel.checkpoint.sentence_files import SentenceFiles
@@ -161,6 +161,24 @@ def test_dialogs_open_with_the_focus_on_their_field_or_heading(user: User) -> No
     user.page.keyboard.press("Escape")
     user.click("Request")
     expect(focused).to_have_text("Request")
+
+
+def test_a_double_click_opens_one_dialog(user: User) -> None:
+    """The dialog's module is on its way while a person clicks once more."""
+    page = user.page
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/manage_dialog.js", hold)
+    page.click("#manage", click_count=2)
+    while held == []:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+    expect(page.locator("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
 
 
 def test_parts_that_cannot_be_loaded_say_so_and_come_at_the_next_try(
