@@ -258,6 +258,15 @@ class User:
     def close_settings(self) -> None:
         self.use(self.page.locator("#close-settings"))
 
+    def skip_waits(self) -> None:
+        """Tries again at once, as often as the page waits before another try, until it gives up."""
+        error = self.page.locator(".note.error")
+        script = """() => [...document.querySelectorAll(".note.wait button")]
+          .find((each) => each.textContent === "Try now")?.click()"""
+        while not error.is_visible():
+            self.page.evaluate(script)
+            self.page.wait_for_timeout(20)
+
     def wait_until(self, condition: str) -> None:
         """Waits until a JavaScript expression is true.
 

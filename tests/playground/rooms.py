@@ -56,7 +56,7 @@ def _close_dialogs(page: Page) -> None:
 
 def _show_list(user: User) -> None:
     user.page.keyboard.press("Alt+KeyF")
-    expect(user.page.locator("#search")).to_be_focused()
+    user.wait_until("document.activeElement.id === 'search'")
 
 
 def _compare(user: User, look: Look) -> None:
@@ -330,7 +330,8 @@ def _get_no_answer(user: User, look: Look) -> None:
     user.ask("begin |fail|")
     expect(page.locator(".note.error")).to_have_count(2)
     look("an answer that broke off")
-    page.route("**/v1/chat/completions", lambda route: route.fulfill(status=429, body="{}"))
+    busy = {"status": 429, "body": "{}", "headers": {"retry-after": "3000"}}
+    page.route("**/v1/chat/completions", lambda route: route.fulfill(**busy))
     user.send("too many")
     expect(page.locator(".note.wait")).to_be_visible()
     look("a busy server")

@@ -112,6 +112,22 @@ def test_a_compared_conversation_is_opened_from_the_list(
     expect(page.locator(".column .message")).to_have_count(0)
 
 
+def test_answers_go_on_where_one_is_opened_from_the_list(page: Page) -> None:
+    text = ("word " * 60).strip()
+    with serving_two_models(step_s=0.01) as server:
+        user = open_comparison(page, server)
+        user.send(text)
+        expect(columns(user)[1].locator(".message.assistant .content")).to_contain_text("word")
+        page.locator("#conversations .title", has_text=FIRST).click()
+        expect(page.locator("#thread .message.assistant .content")).to_have_text(text)
+        user.wait_for_answer()
+        page.locator("#conversations .title", has_text=SECOND).click()
+        expect(page.locator("#thread .message.assistant .made-by")).to_have_text(SECOND)
+        expect(page.locator("#thread .message.assistant .content")).to_have_text(text)
+        user.wait_for_answer()
+        expect(page.locator("#thread .note")).to_have_count(0)
+
+
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_the_comparison_keeps_the_rules_of_accessibility(
     page: Page, two_models: RunningServer, width: int, scheme: str

@@ -6,7 +6,7 @@ from typing import Literal
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from ouzel.api.site.playground import PREVIEW
 from ouzel.checkpoint.sentence_files import SentenceFiles
@@ -163,6 +163,24 @@ def test_dialogs_open_with_the_focus_on_their_field_or_heading(user: User) -> No
     expect(focused).to_have_text("Request")
 
 
+def test_a_double_click_opens_one_dialog(user: User) -> None:
+    """The dialog's module is on its way while a person clicks once more."""
+    page = user.page
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/manage_dialog.js", hold)
+    page.click("#manage", click_count=2)
+    while held == []:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+    expect(page.locator("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
+
+
 def test_parts_that_cannot_be_loaded_say_so_and_come_at_the_next_try(
     page: Page, parrot: RunningServer
 ) -> None:
@@ -247,8 +265,9 @@ def test_a_server_that_is_gone_is_named_and_found_again(page: Page) -> None:
         user.open()
         user.ask("hello")
         page.route("**/v1/**", lambda route: route.abort())
-        user.ask("are you there?")
-        assert "The server cannot be reached." in page.locator(".note.error").inner_text()
+        user.send("are you there?")
+        user.skip_waits()
+        expect(page.locator(".note.error")).to_contain_text("The server cannot be reached.")
         page.unroute("**/v1/**")
         user.click("Try again")
         user.wait_for_answer()

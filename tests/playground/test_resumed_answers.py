@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Request, Route, expect
@@ -10,6 +11,7 @@ from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import violations
 from tests.playground.chromium import User, posts
 from tests.playground.stored import wait_until_stored
+from tests.playground.two_models import SECOND, serving_two_models
 
 LONG = ("word " * 100).strip()
 UserAt = Callable[[RunningServer], User]
@@ -127,8 +129,7 @@ def test_an_answer_that_is_lost_for_long_can_be_got_later(
     begin(user)
     user.page.route("**/v1/responses/*?stream=*", lambda route: route.abort())
     slow.break_connections()
-    for _ in range(5):
-        user.click("Try now")
+    user.skip_waits()
     expect(user.page.locator(".note.error")).to_contain_text("the connection was lost")
     user.page.unroute("**/v1/responses/*?stream=*")
     user.click("Try again")
@@ -249,3 +250,34 @@ def test_a_person_who_keeps_conversations_in_the_browser_leaves_no_response_on_t
         user.send("ok")
     user.wait_for_answer()
     user.expect_texts("ok", "ok")
+
+
+def test_tools_behind_a_resumed_answer_of_another_model_go_to_that_model(
+    page: Page, tmp_path: Path
+) -> None:
+    expression = " + ".join(["1"] * 100)
+    arguments = json.dumps({"name": "calculator", "arguments": {"expression": expression}})
+    store_url = f"sqlite:///{tmp_path / 'store.sqlite3'}"
+    with serving_two_models(store_url=store_url, step_s=0.005, calls_tools=True) as server:
+        user = User(page, server.url)
+        user.open()
+        user.open_settings()
+        page.check("#tool-calculator")
+        page.uncheck("#set-runsBuiltinTools")
+        user.ask(f"<tool_call>\n{arguments}\n</tool_call>")
+        wait_until_stored(user, 2)
+        page.check("#set-runsBuiltinTools")
+        user.click("Regenerate with another model")
+        page.locator("dialog").get_by_role("button", name=SECOND, exact=True).click()
+        while not kept(user).get("responseId"):
+            page.wait_for_timeout(20)
+        page.goto("about:blank")
+        for engine in [each.model.engine for each in server.catalogue]:
+            while engine.num_unfinished > 0:
+                page.wait_for_timeout(20)
+        with page.expect_request(
+            lambda request: request.method == "POST" and request.url.endswith("/v1/responses")
+        ) as asked:
+            reopen(user)
+        assert asked.value.post_data_json["model"] == SECOND
+        user.wait_for_answer()

@@ -38,12 +38,11 @@ export class Compare {
     return this.#columns.some((column) => !column.isEmpty);
   }
 
-  /** Returns the conversation of this key for others, once no answer is made for it; the columns begin anew then. */
+  /** Returns the conversation of this key for others, which go on with its answer; the columns begin anew then. */
   release(key) {
     const column = this.#columns.find(({ chat }) => key !== undefined && chat.current.key === key);
     if (column === undefined) return null;
     const { current } = column.chat;
-    column.chat.stop();
     this.begin();
     return current;
   }
