@@ -197,7 +197,8 @@ def test_chatgpt_conversations_keep_branches_times_and_models(user: User) -> Non
 
 def test_a_file_that_is_imported_again_makes_no_copies(user: User) -> None:
     other = {**CHATGPT, "conversation_id": "1", "title": "Other"}
-    newer = {**other, "mapping": {**CHATGPT["mapping"], "q3": gpt_node("q3", "q2", None)}}  # type: ignore[dict-item]
+    mapping = {**CHATGPT["mapping"], "q3": gpt_node("q3", "q2", None)}  # type: ignore[dict-item]
+    newer = {**other, "mapping": mapping}
     longer = {**newer, "mapping": {**newer["mapping"], "q4": LAST}}
     chats = [CHATGPT, other, OPEN_WEBUI]
     assert "3 conversations were imported." in choose(user, ("all.json", chats))
@@ -215,7 +216,8 @@ def test_system_messages_become_the_system_prompt(user: User) -> None:
         "system", "Secret", metadata={"is_visually_hidden_from_conversation": True}
     )
     nodes = {"sys": gpt_node("sys", None, system), "hidden": gpt_node("hidden", "sys", hidden)}
-    chat: dict[str, object] = {**OPEN_WEBUI["chat"], "params": {"system": "Be brief."}}  # type: ignore[dict-item]
+    params = {"system": "Be brief."}
+    chat: dict[str, object] = {**OPEN_WEBUI["chat"], "params": params}  # type: ignore[dict-item]
     files = [
         {**CHATGPT, "mapping": {**CHATGPT["mapping"], **nodes}},  # type: ignore[dict-item]
         {**OPEN_WEBUI, "chat": chat},
