@@ -199,7 +199,7 @@ def test_a_file_that_is_imported_again_makes_no_copies(user: User) -> None:
     other = {**CHATGPT, "conversation_id": "1", "title": "Other"}
     mapping = {**CHATGPT["mapping"], "q3": gpt_node("q3", "q2", None)}  # type: ignore[dict-item]
     newer = {**other, "mapping": mapping}
-    longer = {**newer, "mapping": {**newer["mapping"], "q4": LAST}}
+    longer = {**newer, "mapping": {**mapping, "q4": LAST}}
     chats = [CHATGPT, other, OPEN_WEBUI]
     assert "3 conversations were imported." in choose(user, ("all.json", chats))
     open_conversation(user, "Weather")
