@@ -184,7 +184,7 @@ class User:
         self.page.set_input_files(picker, list(files))
 
     def point_at(self, place: Locator) -> None:
-        """Moves the pointer to what shows more under it."""
+        """Moves the pointer to a place, which may show more then."""
         place.hover()
 
     def send(self, text: str) -> None:
