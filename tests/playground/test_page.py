@@ -164,7 +164,7 @@ def test_dialogs_open_with_the_focus_on_their_field_or_heading(user: User) -> No
 
 
 def test_a_double_click_opens_one_dialog(user: User) -> None:
-    """The dialog's module is on its way while a person clicks once more."""
+    """A person clicks once more while the dialog's module is on its way."""
     page = user.page
     held: list[Route] = []
 
