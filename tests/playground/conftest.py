@@ -76,7 +76,12 @@ def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
 
     The browser keeps no offline copy, whose requests the page's routes do not see.
     """
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, service_workers="block")
+    is_still = request.node.get_closest_marker("still") is not None
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 800},
+        service_workers="block",
+        reduced_motion="reduce" if is_still else "no-preference",
+    )
     context.set_default_timeout(HANG_MS)
     page = context.new_page()
     if os.environ.get(SLOW_VARIABLE) == "1":

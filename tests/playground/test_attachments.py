@@ -14,7 +14,8 @@ from tests.api.seeing import last_prompt, last_request, seeing_server
 from tests.api.server_setup import ServerSetup
 from tests.api.serving import RunningServer
 from tests.playground.accessibility import LOOKS, violations
-from tests.playground.chromium import User
+from tests.playground.chromium import User, skip_unless_chromium
+from tests.playground.stored import wait_until_stored
 from tests.prompts.media.files import saved
 from tests.prompts.media.films import make_film
 from tests.prompts.media.papers import coloured
@@ -134,10 +135,17 @@ def test_the_tokens_of_a_very_long_text_are_estimated(user: User) -> None:
 
 def test_a_count_ends_when_the_card_is_taken_away(user: User) -> None:
     user.page.route("**/v1/tokenize", lambda route: None)
-    with user.page.expect_request("**/v1/tokenize"):
-        attach(user, text("a.txt", b"hi"))
-    with user.page.expect_event("requestfailed"):
-        user.page.get_by_role("button", name="Remove a.txt").click()
+    user.page.evaluate("""() => {
+      const { fetch } = window;
+      window.fetch = (url, options) => {
+        if (String(url).endsWith("v1/tokenize")) window.counting = options.signal;
+        return fetch(url, options);
+      };
+    }""")
+    attach(user, text("a.txt", b"hi"))
+    user.wait_until("window.counting?.aborted === false")
+    user.page.get_by_role("button", name="Remove a.txt").click()
+    user.wait_until("window.counting.aborted")
     user.page.unroute("**/v1/tokenize")
 
 
@@ -226,7 +234,7 @@ def test_a_video_is_played_in_the_thread_and_stored_with_the_conversation(
         user = user_at(server)
         attach(user, film())
         user.ask("What is it?")
-        user.wait_until("document.querySelectorAll('#conversations .row-tools').length === 1")
+        wait_until_stored(user, 2)
         user.open()
         user.page.locator("#conversations .title").click()
         expect(user.message(0).locator("video")).to_have_attribute("controls", "")
@@ -257,11 +265,7 @@ def test_twenty_files_at_once_are_cards_and_sixty_are_too_many(user: User) -> No
 
 def test_the_files_of_a_folder_are_taken(user: User, tmp_path: Path) -> None:
     """The drop is Chromium's own, since a page cannot make one with folders."""
-    if (
-        user.page.context.browser is None
-        or user.page.context.browser.browser_type.name != "chromium"
-    ):
-        pytest.skip("another browser has no such command")
+    skip_unless_chromium(user.page)
     (tmp_path / "notes" / "deep").mkdir(parents=True)
     for name in ("a.txt", "deep/b.txt", ".hidden"):
         (tmp_path / "notes" / name).write_text("hi")
@@ -278,8 +282,10 @@ PASTE = """text => {
   transfer.setData("text/plain", text);
   const area = document.querySelector("#prompt");
   area.focus();
-  const init = { clipboardData: transfer, bubbles: true, cancelable: true };
-  if (area.dispatchEvent(new ClipboardEvent("paste", init))) {
+  const pasted = new ClipboardEvent("paste", { bubbles: true, cancelable: true });
+  // Firefox copies no data into a ClipboardEvent that a script makes.
+  Object.defineProperty(pasted, "clipboardData", { value: transfer });
+  if (area.dispatchEvent(pasted)) {
     document.execCommand("insertText", false, text);
   }
 }"""
@@ -304,6 +310,7 @@ def test_a_long_pasted_text_becomes_a_file_by_a_button(user: User) -> None:
 def test_on_a_phone_a_photo_can_be_taken(browser: Browser, seeing: RunningServer) -> None:
     phone = browser.new_context(has_touch=True, viewport={"width": 360, "height": 700})
     user = User(phone.new_page(), seeing.url)
+    skip_unless_chromium(user.page)  # Firefox cannot be told that it has a touch screen
     user.open()
     with user.page.expect_file_chooser() as opened:
         user.page.get_by_role("button", name="Take a photo").click()

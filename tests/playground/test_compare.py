@@ -41,11 +41,13 @@ def test_both_models_answer_and_one_conversation_goes_on(
     user.open()
     page.click("#open-compare")
     expect(page.locator("#prompt")).to_be_visible()
+    expect(page.locator(".compare-hint")).to_be_visible()
     first, second = columns(user)
     expect(first.locator(".column-model")).to_have_text(FIRST)
     expect(second.locator(".column-model")).to_have_text(SECOND)
     user.ask("hello")
     assert answers(user) == ["hello", "hello"]
+    expect(page.locator(".compare-hint")).to_be_hidden()
     expect(second.locator(".message.assistant .role")).to_have_text(f"Answer · {SECOND}")
     expect(second.locator(".figures")).to_contain_text("tokens/s")
     user.ask("and again")
@@ -108,6 +110,22 @@ def test_a_compared_conversation_is_opened_from_the_list(
     expect(page.locator("#conversations .title")).to_have_count(2)
     page.click("#open-compare")
     expect(page.locator(".column .message")).to_have_count(0)
+
+
+def test_answers_go_on_where_one_is_opened_from_the_list(page: Page) -> None:
+    text = ("word " * 60).strip()
+    with serving_two_models(step_s=0.01) as server:
+        user = open_comparison(page, server)
+        user.send(text)
+        expect(columns(user)[1].locator(".message.assistant .content")).to_contain_text("word")
+        page.locator("#conversations .title", has_text=FIRST).click()
+        expect(page.locator("#thread .message.assistant .content")).to_have_text(text)
+        user.wait_for_answer()
+        page.locator("#conversations .title", has_text=SECOND).click()
+        expect(page.locator("#thread .message.assistant .made-by")).to_have_text(SECOND)
+        expect(page.locator("#thread .message.assistant .content")).to_have_text(text)
+        user.wait_for_answer()
+        expect(page.locator("#thread .note")).to_have_count(0)
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)

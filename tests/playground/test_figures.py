@@ -156,7 +156,7 @@ def test_a_running_request_is_shown(page: Page, tmp_path: Path) -> None:
             expect(tile(page, "Running")).to_have_text("16")
             expect(tile(page, "KV cache")).to_have_text(re.compile("[1-9]"))
         expect(tile(page, "Running")).to_have_text("0")
-        expect(current(page, "Outcomes", "Left by the client")).to_have_text("16")
+        expect(current(page, "Outcomes", "Ended by the client")).to_have_text("16")
 
 
 def test_keys_and_the_pointer_choose_a_moment_of_the_past(
@@ -183,7 +183,7 @@ def test_a_chart_is_a_table_too(figures: Page, server: RunningServer) -> None:
     outcomes = chart(figures, "Outcomes")
     outcomes.locator("summary").press("Enter")
     expect(outcomes.locator("thead th")).to_have_text(
-        ["Time", "Completed", "Failed", "Left by the client", "Refused"]
+        ["Time", "Completed", "Failed", "Ended by the client", "Refused"]
     )
     assert outcomes.locator("tbody tr").count() >= 1
 
@@ -226,6 +226,7 @@ def test_a_key_is_asked_for(page: Page) -> None:
         page.keyboard.press("Enter")
         page.wait_for_selector("body.ready")
         expect(page.locator("#key-form")).to_be_hidden()
+        expect(page.locator("#figures")).to_be_focused()
 
 
 def test_figures_that_a_proxy_hides_are_said_to_be_hidden(figures: Page) -> None:

@@ -136,6 +136,7 @@ CHATGPT = {
     },
 }
 
+LAST = gpt_node("q4", "a2", gpt_message("user", "And nuts?"))
 OPEN_WEBUI = {
     "id": "1",
     "title": "Weather",
@@ -194,16 +195,51 @@ def test_chatgpt_conversations_keep_branches_times_and_models(user: User) -> Non
     assert all(record["isOnServer"] is False for record in records(user))
 
 
+def test_a_file_that_is_imported_again_makes_no_copies(user: User) -> None:
+    other = {**CHATGPT, "conversation_id": "1", "title": "Other"}
+    mapping = {**CHATGPT["mapping"], "q3": gpt_node("q3", "q2", None)}  # type: ignore[dict-item]
+    newer = {**other, "mapping": mapping}
+    longer = {**newer, "mapping": {**newer["mapping"], "q4": LAST}}
+    chats = [CHATGPT, other, OPEN_WEBUI]
+    assert "3 conversations were imported." in choose(user, ("all.json", chats))
+    open_conversation(user, "Weather")
+    user.ask("It goes on.")
+    wait_until_stored(user, 5)
+    said = choose(user, ("all.json", [*chats, newer, longer]), ("again.json", [longer]))
+    assert said.split("\n\n") == ["1 conversation was imported.", "5 were already there."]
+    expect(user.page.locator("#conversations .title")).to_have_count(4)
+
+
+def test_system_messages_become_the_system_prompt(user: User) -> None:
+    system = gpt_message("system", "Answer in verse.")
+    hidden = gpt_message(
+        "system", "Secret", metadata={"is_visually_hidden_from_conversation": True}
+    )
+    nodes = {"sys": gpt_node("sys", None, system), "hidden": gpt_node("hidden", "sys", hidden)}
+    params = {"system": "Be brief."}
+    chat: dict[str, object] = {**OPEN_WEBUI["chat"], "params": params}  # type: ignore[dict-item]
+    files = [
+        {**CHATGPT, "mapping": {**CHATGPT["mapping"], **nodes}},  # type: ignore[dict-item]
+        {**OPEN_WEBUI, "chat": chat},
+    ]
+    choose(user, ("all.json", files))
+    user.page.keyboard.press("Escape")
+    user.open_settings()
+    for title, prompt in (("Fruit", "Answer in verse."), ("Weather", "Be brief.")):
+        open_conversation(user, title)
+        expect(user.page.locator("#set-system")).to_have_value(prompt)
+
+
 def test_open_webui_chats_keep_branches_reasoning_and_pins(user: User) -> None:
     assert "1 conversation was imported." in choose(user, ("chats.json", [OPEN_WEBUI]))
     expect(user.page.locator("#conversations .group")).to_have_text(["Pinned"])
     [record] = user.page.evaluate(_CONTENTS)
     assert record["updated"] == 1_700_000_000_000
     open_conversation(user, "Weather")
-    assert user.texts == ["Rain?", "Yes."]
+    user.expect_texts("Rain?", "Yes.")
     assert "llama3" in user.message(1).inner_text()
     user.click("Branch before", user.message(1))
-    assert user.texts == ["Rain?", "No."]
+    user.expect_texts("Rain?", "No.")
     user.page.locator(".message.assistant .reasoning summary").click()
     assert "It is <dry>." in user.message(1).inner_text()
 
@@ -236,15 +272,23 @@ def test_an_exported_conversation_is_imported(user: User, tmp_path: Path) -> Non
     with page.expect_download() as begun:
         user.click("JSON, with all branches", page.locator("dialog"))
     begun.value.save_as(tmp_path / "one.json")
+    user.ask("two")  # the conversation goes on
+    wait_until_stored(user, 4)
     page.click("#new")
-    assert choose(user, ("one.json", (tmp_path / "one.json").read_bytes())) == (
-        "1 conversation was imported."
-    )
+    exported = ("one.json", (tmp_path / "one.json").read_bytes())
+    assert choose(user, exported).split("\n\n") == [
+        "0 conversations were imported.",
+        "1 was already there.",
+    ]
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Delete <think>").click()
+    expect(page.locator("#conversations .title")).to_have_count(0)
+    assert choose(user, exported) == "1 conversation was imported."
     page.keyboard.press("Escape")
     copy = page.locator("#conversations .title[href*=local]")
     copy.click()
     expect(page.locator(".message")).to_have_count(2)
-    assert user.texts == ["<think>hm</think>one", "one"]
+    user.expect_texts("<think>hm</think>one", "one")
 
 
 HOSTILE: dict[str, Json | bytes] = {
@@ -322,6 +366,15 @@ HOSTILE: dict[str, Json | bytes] = {
     b'"schema":{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}}}]}}",
     "archive.zip": b"PK\x03\x04\x00\x00",
     "no json": b"\xff\xfe<html>",
+    "utf-16": json.dumps({"mapping": {"a": gpt_node("a", None, gpt_message("user", "ä"))}}).encode(
+        "utf-16"
+    ),
+    "deep message": b'{"mapping":{"a":{"message":{"author":{"role":"user"},"content":'
+    + b'{"parts":["x",'
+    + b'{"a":' * 3_000
+    + b"1"
+    + b"}" * 3_000
+    + b"]}}}}}",
     "other": {"version": 1},
     "empty": b"",
     "many messages": {
@@ -341,6 +394,9 @@ HOSTILE: dict[str, Json | bytes] = {
 }
 
 
+READ = ("circle", "own circle", "proto", "deep inside", "deep message", "utf-16", "long chain")
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_do_no_harm(user: User, name: str) -> None:
     said = choose(user, (name, HOSTILE[name]))
@@ -350,9 +406,7 @@ def test_hostile_files_do_no_harm(user: User, name: str) -> None:
         expect(user.page.locator(".message").first).to_be_visible()
     untouched(user)
     assert user.page.evaluate("({}).isAdmin === undefined && ({}).x === undefined")
-    assert ("not understood" in said) == (
-        name not in ("circle", "own circle", "proto", "deep inside", "long chain")
-    )
+    assert ("not understood" in said) == (name not in READ)
 
 
 def test_messages_in_a_circle_are_all_kept(user: User) -> None:
@@ -364,7 +418,7 @@ def test_messages_in_a_circle_are_all_kept(user: User) -> None:
 
 
 def test_reasons_are_told_with_their_number(user: User) -> None:
-    chats = [{**OPEN_WEBUI, "title": f"chat {index}"} for index in range(250)]
+    chats = [{**OPEN_WEBUI, "id": str(index), "title": f"chat {index}"} for index in range(250)]
     said = choose(
         user, ("chats.json", [*chats, 1, {"title": "bad"}]), ("x.txt", b"no"), ("y.txt", b"no")
     )

@@ -9,6 +9,7 @@ from playwright.sync_api import FilePayload, Page, expect
 
 from tests.api.serving import RunningServer
 from tests.playground.chromium import User
+from tests.playground.stored import wait_until_stored
 from tests.playground.two_models import FIRST, SECOND, serving_two_models
 
 
@@ -38,7 +39,7 @@ def begin_conversation(page: Page) -> None:
 
 
 def wait_for_settings(page: Page) -> None:
-    """Waits until the fields are those of the conversation that is shown."""
+    """Waits until the fields belong to the conversation that is shown."""
     expect(page.locator("#settings-fields[aria-busy]")).to_have_count(0)
 
 
@@ -94,6 +95,7 @@ def test_an_answer_names_its_model_and_another_model_makes_a_branch(
     expect(names).to_have_text([FIRST, SECOND])
     names.first.click()
     expect(answer.locator(".role")).to_have_text(f"Answer · {FIRST}")
+    wait_until_stored(user, 3)
     page.reload()
     page.wait_for_selector("body.ready")
     open_conversation(user, "who are you?")

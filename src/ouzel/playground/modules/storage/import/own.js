@@ -3,9 +3,10 @@
 import { message } from "../../chat/conversation.js";
 import { canBeCited, canBeShown } from "../../chat/readable.js";
 import { isHosted } from "../../chat/response_answer.js";
+import { isObject } from "../../objects.js";
 import { readValues } from "../../settings/values.js";
 import { translate } from "../../texts/texts.js";
-import { copyOf, isDataUrl, isObject, listOf, textOf, timeOf, valueOf } from "./read.js";
+import { copyOf, isDataUrl, listOf, textOf, timeOf, valueOf } from "./read.js";
 import { NotUnderstood, shortTitle, treeOf } from "./tree.js";
 
 /** The name of the format, in the file of all conversations. */
@@ -13,10 +14,9 @@ export const FORMAT = "ouzel.conversations";
 const ROLES = ["user", "assistant", "tool", "approval", "system"];
 const USES = ["model", "python", "search"];
 
-/** Returns the conversations in a file of this format, each not read yet; null where it has another one. */
-export function conversationsIn(data) {
-  if (valueOf(data, "format") === FORMAT) return listOf(data.conversations);
-  return isObject(valueOf(data, "tree")) ? [data] : null;
+/** Tells whether a conversation, which is not read yet, has this format. Those of a file that names the format all have it. */
+export function knows(given) {
+  return isObject(valueOf(given, "tree"));
 }
 
 export function read(given) {
@@ -25,6 +25,7 @@ export function read(given) {
   const entries = listOf(valueOf(tree, "nodes")).filter(isNode).map((node) => ({ id: node.id, parent: node.parent, message: readMessage(node.message) }));
   const { nodes, ids } = treeOf(entries);
   return {
+    id: textOf(given.key),
     title: shortTitle(textOf(given.title), translate("list.untitled")),
     updated: timeOf(given.updated) ?? Date.now(),
     isPinned: given.isPinned === true,
