@@ -184,7 +184,7 @@ class User:
         self.page.set_input_files(picker, list(files))
 
     def point_at(self, place: Locator) -> None:
-        """Moves the pointer to an element that shows more under it."""
+        """Moves the pointer to an element that shows more then."""
         place.hover()
 
     def send(self, text: str) -> None:
@@ -236,7 +236,7 @@ class User:
         self.use(self.find_button(label, inside))
 
     def close_dialog(self) -> None:
-        """Presses Escape once the dialog is open; it may open long after the click."""
+        """Waits for the dialog, which may be loaded after the click, and presses Escape."""
         dialog = self.page.locator("dialog[open]")
         expect(dialog).to_be_visible()
         self.page.keyboard.press("Escape")

@@ -29,7 +29,7 @@ _ERRORS = ".note.error span"  # texts of the server
 
 @dataclass(frozen=True)
 class Room:
-    """A part of the page: its server, and a walk through its states."""
+    """A part of the page: a server for it, and a walk through its states."""
 
     serving: Callable[[], AbstractContextManager[RunningServer]]
     walk: Walk
@@ -70,7 +70,7 @@ def _compare(user: User, look: Look) -> None:
     user.wait_for_answer()
     look("two answers")
     tabs = page.locator(".column-tabs button")
-    if tabs.first.is_visible():  # the page is narrow
+    if tabs.first.is_visible():  # a phone shows one column
         user.use(tabs.nth(1))
         expect(tabs.nth(1)).to_have_attribute("aria-pressed", "true")
         look("the other column")
