@@ -52,7 +52,7 @@ def mirror(page: Page) -> None:
 
 
 class Violations:
-    """Collects what is wrong in each state: broken rules, too much width, unwanted motion."""
+    """Collects the faults of each state: broken rules, too much width, unwanted motion."""
 
     def __init__(self, page: Page) -> None:
         self._page = page

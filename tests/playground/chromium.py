@@ -184,7 +184,7 @@ class User:
         self.page.set_input_files(picker, list(files))
 
     def point_at(self, place: Locator) -> None:
-        """Moves the pointer to what shows more under it."""
+        """Moves the pointer to an element that shows more then."""
         place.hover()
 
     def send(self, text: str) -> None:
@@ -236,7 +236,7 @@ class User:
         self.use(self.find_button(label, inside))
 
     def close_dialog(self) -> None:
-        """Presses Escape when the dialog is there, which may come long after its button's click."""
+        """Waits for the dialog, which may be loaded after the click, and presses Escape."""
         dialog = self.page.locator("dialog[open]")
         expect(dialog).to_be_visible()
         self.page.keyboard.press("Escape")
@@ -257,6 +257,15 @@ class User:
 
     def close_settings(self) -> None:
         self.use(self.page.locator("#close-settings"))
+
+    def skip_waits(self) -> None:
+        """Tries again at once, as often as the page waits before another try, until it gives up."""
+        error = self.page.locator(".note.error")
+        script = """() => [...document.querySelectorAll(".note.wait button")]
+          .find((each) => each.textContent === "Try now")?.click()"""
+        while not error.is_visible():
+            self.page.evaluate(script)
+            self.page.wait_for_timeout(20)
 
     def wait_until(self, condition: str) -> None:
         """Waits until a JavaScript expression is true.

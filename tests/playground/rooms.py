@@ -29,7 +29,7 @@ _ERRORS = ".note.error span"  # texts of the server
 
 @dataclass(frozen=True)
 class Room:
-    """A part of the page: what serves it, and a walk through its states."""
+    """A part of the page: a server for it, and a walk through its states."""
 
     serving: Callable[[], AbstractContextManager[RunningServer]]
     walk: Walk
@@ -56,7 +56,7 @@ def _close_dialogs(page: Page) -> None:
 
 def _show_list(user: User) -> None:
     user.page.keyboard.press("Alt+KeyF")
-    expect(user.page.locator("#search")).to_be_focused()
+    user.wait_until("document.activeElement.id === 'search'")
 
 
 def _compare(user: User, look: Look) -> None:
@@ -70,7 +70,7 @@ def _compare(user: User, look: Look) -> None:
     user.wait_for_answer()
     look("two answers")
     tabs = page.locator(".column-tabs button")
-    if tabs.first.is_visible():  # on a phone
+    if tabs.first.is_visible():  # a phone shows one column
         user.use(tabs.nth(1))
         expect(tabs.nth(1)).to_have_attribute("aria-pressed", "true")
         look("the other column")
@@ -330,7 +330,8 @@ def _get_no_answer(user: User, look: Look) -> None:
     user.ask("begin |fail|")
     expect(page.locator(".note.error")).to_have_count(2)
     look("an answer that broke off")
-    page.route("**/v1/chat/completions", lambda route: route.fulfill(status=429, body="{}"))
+    busy = {"status": 429, "body": "{}", "headers": {"retry-after": "3000"}}
+    page.route("**/v1/chat/completions", lambda route: route.fulfill(**busy))
     user.send("too many")
     expect(page.locator(".note.wait")).to_be_visible()
     look("a busy server")

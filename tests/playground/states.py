@@ -123,17 +123,18 @@ def walk_through_list(user: User, look: Look) -> None:
 
 
 def walk_through_failures(user: User, look: Look) -> None:
-    """Loses the connection to the server, and asks again."""
+    """Asks a server that is busy, and asks again."""
     page = user.page
-    page.route("**/v1/**", lambda route: route.abort())
+    busy = {"status": 503, "body": "{}", "headers": {"retry-after": "3000"}}
+    page.route("**/v1/**", lambda route: route.fulfill(**busy))
     user.send("are you there?")
     again = page.locator(".message").last.get_by_role("button", name="Try now")
     expect(again).to_be_visible()
-    look("no connection")
+    look("busy")
     page.unroute("**/v1/**")
     user.use(again)
     user.wait_for_answer()
-    look("connected again")
+    look("answered at last")
 
 
 def _uncover(user: User) -> None:

@@ -164,7 +164,7 @@ def test_dialogs_open_with_the_focus_on_their_field_or_heading(user: User) -> No
 
 
 def test_a_double_click_opens_one_dialog(user: User) -> None:
-    """A person clicks once more while the dialog's module is on its way."""
+    """A person may click twice while the module of a dialog is loaded."""
     page = user.page
     held: list[Route] = []
 
@@ -265,8 +265,9 @@ def test_a_server_that_is_gone_is_named_and_found_again(page: Page) -> None:
         user.open()
         user.ask("hello")
         page.route("**/v1/**", lambda route: route.abort())
-        user.ask("are you there?")
-        assert "The server cannot be reached." in page.locator(".note.error").inner_text()
+        user.send("are you there?")
+        user.skip_waits()
+        expect(page.locator(".note.error")).to_contain_text("The server cannot be reached.")
         page.unroute("**/v1/**")
         user.click("Try again")
         user.wait_for_answer()

@@ -3,12 +3,14 @@
 `just firefox` runs these tests, and all other tests of the playground in Firefox too.
 """
 
+import io
 import re
 from collections.abc import Callable, Iterator
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from PIL import Image
+from playwright.sync_api import Browser, FloatRect, Page, expect
 
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import Violations, violations
@@ -83,6 +85,24 @@ def test_conversations_theme_and_language_outlive_the_page(user: User) -> None:
     user.page.locator("#conversations .title").click()
     expect(user.page.locator(".message")).to_have_count(2)
     assert violations(user.page) == []
+
+
+def test_scrollbars_have_the_colours_of_the_theme(browser: Browser, parrot: RunningServer) -> None:
+    """Uses a page of its own: Playwright's pictures break the policy of the page in Firefox."""
+    context = browser.new_context()
+    user = User(context.new_page(), parrot.url)
+    user.open()
+    user.ask("a\n\n" * 60)
+    user.page.click("#theme")
+    user.page.click("#theme")
+    assert user.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    box = user.page.locator("#thread").bounding_box()
+    assert box is not None
+    edge = box["x"] + box["width"] - 8
+    clip = FloatRect(x=edge, y=box["y"] + 50, width=4, height=200)
+    picture = Image.open(io.BytesIO(user.page.screenshot(clip=clip))).convert("L")
+    assert max(picture.tobytes()) < 200  # the brightest point
+    context.close()
 
 
 def test_a_person_needs_only_keys(user: User) -> None:
