@@ -189,7 +189,7 @@ class User:
         self.page.set_input_files(picker, list(files))
 
     def point_at(self, place: Locator) -> None:
-        """Moves the pointer to a place, which may show more then."""
+        """Moves the pointer to an element that shows more then."""
         place.hover()
 
     def send(self, text: str) -> None:
@@ -241,7 +241,7 @@ class User:
         self.use(self.find_button(label, inside))
 
     def close_dialog(self) -> None:
-        """Presses Escape when the dialog is there, which may come long after its button's click."""
+        """Waits for the dialog, which may be loaded after the click, and presses Escape."""
         dialog = self.page.locator("dialog[open]")
         expect(dialog).to_be_visible()
         self.page.keyboard.press("Escape")

@@ -29,7 +29,7 @@ _ERRORS = ".note.error span"  # texts of the server
 
 @dataclass(frozen=True)
 class Room:
-    """A part of the page has a server and a walk through its states."""
+    """A part of the page: a server for it, and a walk through its states."""
 
     serving: Callable[[], AbstractContextManager[RunningServer]]
     walk: Walk

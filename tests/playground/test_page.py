@@ -164,7 +164,7 @@ def test_dialogs_open_with_the_focus_on_their_field_or_heading(user: User) -> No
 
 
 def test_a_double_click_opens_one_dialog(user: User) -> None:
-    """The dialog's module is on its way while a person clicks once more."""
+    """A person may click twice while the module of a dialog is loaded."""
     page = user.page
     held: list[Route] = []
 

@@ -95,7 +95,7 @@ def test_waiting_is_stopped(way: str, user: User) -> None:
 
 
 def test_after_five_tries_the_error_is_shown(user: User) -> None:
-    refusals = Refusals(user.page, 429, {"retry-after": "3000"})  # no try but those of the clicks
+    refusals = Refusals(user.page, 429, {"retry-after": "3000"})  # the page makes no try by itself
     user.send("hello")
     for number in range(1, 6):
         expect(user.page.locator(".note.wait")).to_be_visible()

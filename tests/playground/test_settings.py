@@ -39,7 +39,7 @@ def begin_conversation(page: Page) -> None:
 
 
 def wait_for_settings(page: Page) -> None:
-    """Waits until the fields are those of the conversation that is shown."""
+    """Waits until the fields belong to the conversation that is shown."""
     expect(page.locator("#settings-fields[aria-busy]")).to_have_count(0)
 
 

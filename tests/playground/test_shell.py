@@ -178,7 +178,10 @@ def test_a_person_forgets_the_copy(installable: Page, front: Front) -> None:
         user.open_settings()
         user.page.click("#offline-copy")
         expect(user.page.locator("#offline-copy")).to_have_text("Keep an offline copy")
-        for name in ("Forget the offline copy", "Keep an offline copy"):  # without a reload
+        for name in (
+            "Forget the offline copy",
+            "Keep an offline copy",
+        ):  # the page is not loaded again
             user.page.click("#offline-copy")
             expect(user.page.locator("#offline-copy")).to_have_text(name)
         assert violations(user.page) == []
