@@ -11,20 +11,32 @@ from playwright.sync_api import Page, Route
 
 _LEFT = pytest.mark.release("pages of the playground in further widths, colours and directions")
 _MIRRORED = (pytest.mark.right_to_left, _LEFT)
-# Every run has a wide and a narrow page and each colour scheme once.
+# Every run has the narrow dark page; single states of the wide light page are in other tests.
 LOOKS = [
-    (1280, "light"),
     (360, "dark"),
+    pytest.param(1280, "light", marks=_LEFT),
     pytest.param(1280, "dark", marks=_LEFT),
     pytest.param(360, "light", marks=_LEFT),
+    pytest.param(640, "light", marks=_LEFT),
     pytest.param(640, "dark", marks=_LEFT),
     pytest.param(1280, "light", marks=_MIRRORED, id="1280-light-mirrored"),
+    pytest.param(640, "light", marks=_MIRRORED, id="640-light-mirrored"),
     pytest.param(360, "dark", marks=_MIRRORED, id="360-dark-mirrored"),
+    pytest.param(1280, "dark", marks=(pytest.mark.still, _LEFT), id="1280-dark-still"),
 ]
 PAGES = re.compile(r"^https?://[^/]+/(playground/figures\.html)?(\?.*)?$")  # the addresses of pages
 _RUN = """async () => {
   const { violations } = await axe.run({ resultTypes: ["violations"], iframes: false });
   return violations.map(each => `${each.id}: ${each.nodes[0].html}`);
+}"""
+
+_MEASURE = """() => {
+  const faults = [];
+  if (document.documentElement.scrollWidth > innerWidth)
+    faults.push("the page is wider than its window");
+  const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (isStill && document.getAnimations().length > 0) faults.push("something moves");
+  return faults;
 }"""
 
 
@@ -37,6 +49,19 @@ def mirror(page: Page) -> None:
         route.fulfill(response=response, body=body)
 
     page.route(PAGES, turn)
+
+
+class Violations:
+    """Collects the faults of each state: broken rules, too much width, unwanted motion."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self.found: dict[str, list[str]] = {}
+
+    def __call__(self, state: str) -> None:
+        faults = violations(self._page) + self._page.evaluate(_MEASURE)
+        if faults:
+            self.found[state] = faults
 
 
 def violations(page: Page) -> list[str]:

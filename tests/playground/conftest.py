@@ -16,12 +16,15 @@ from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import mirror
 from tests.playground.chromium import (
+    HANG_MS,
     REQUIRED_VARIABLE,
+    SLOW_VARIABLE,
     Troubles,
     User,
     chromium_path,
     launch_chromium,
     running_playwright,
+    slow_down,
 )
 from tests.playground.firefox.browser import (
     CHOICE_VARIABLE,
@@ -73,8 +76,16 @@ def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
 
     The browser keeps no offline copy, whose requests the page's routes do not see.
     """
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, service_workers="block")
+    is_still = request.node.get_closest_marker("still") is not None
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 800},
+        service_workers="block",
+        reduced_motion="reduce" if is_still else "no-preference",
+    )
+    context.set_default_timeout(HANG_MS)
     page = context.new_page()
+    if os.environ.get(SLOW_VARIABLE) == "1":
+        slow_down(page)
     if request.node.get_closest_marker("right_to_left"):
         mirror(page)
     troubles = Troubles(page)

@@ -36,7 +36,7 @@ DATA = (
     "label:has(.number) :is(.field-label, small)",
     "label:has(#set-stop) .field-label",
 )
-_EXAMPLES = "#set-schema, #set-tools, #pull-name"  # their placeholders are code
+_EXAMPLES = "#set-schema, #set-tools, #pull-name, #mcp-url"  # their placeholders are code
 # Words that are the same in all languages: names and units
 WORDS = ("Ouzel", "curl", "Python", "JavaScript", "p50", "p95", "p99")
 _FIND = """([data, words, examples]) => {
@@ -106,8 +106,8 @@ class PseudoUser(User):
         page.route("**/playground/texts/en.json", self._send_texts)
         page.route(PAGES, self._send_page)
 
-    def click(self, label: str, inside: Locator | None = None) -> None:
-        super().click(mark(label), inside)
+    def find_button(self, label: str, inside: Locator | None = None) -> Locator:
+        return super().find_button(mark(label), inside)
 
     def find_texts_without_marks(self, data: Sequence[str] = ()) -> list[str]:
         """Returns each text that a person can see or hear and that has no marks."""

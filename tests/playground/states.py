@@ -38,7 +38,7 @@ def walk_through_chat(user: User, look: Look) -> None:
     look("branches")
     user.click("Edit", user.message(0))
     look("editor")
-    user.click("Leave it", user.message(0))
+    user.click("Cancel", user.message(0))
     user.click("Request")
     page.wait_for_selector("dialog[open]")
     look("request")
@@ -52,7 +52,7 @@ def walk_through_markdown(user: User, look: Look) -> None:
     expect(page.locator(".message").last.locator(".formula math")).to_have_count(3)
     for name in ("Preview", "Show as a picture"):
         for control in page.locator(".code-head button", has_text=name).all():
-            control.click()
+            user.use(control)
     expect(page.locator("iframe")).to_have_count(1)
     expect(page.locator(".diagram svg")).to_have_count(3)
     look("formulas, notes, a page and diagrams")
@@ -62,26 +62,26 @@ def walk_through_settings(user: User, look: Look) -> None:
     """Opens all sections of the settings, and asks for the probabilities of tokens."""
     page = user.page
     user.open_settings()
-    page.fill("#set-temperature", "9")
+    user.write("#set-temperature", "9")
     look("settings")
-    page.fill("#set-temperature", "")
-    page.fill("#set-tools", "[")
-    page.check("#set-hasSchema")
-    page.fill("#set-schema", "[")
+    user.write("#set-temperature", "")
+    user.write("#set-tools", "[")
+    user.switch("#set-hasSchema")
+    user.write("#set-schema", "[")
     look("faults in settings")
-    page.fill("#set-tools", "")
-    page.fill("#set-schema", '{"type": "integer"}')
-    page.click("#close-settings")
+    user.write("#set-tools", "")
+    user.write("#set-schema", '{"type": "integer"}')
+    user.close_settings()
     user.ask("no number")
     look("an answer against its schema")
     user.open_settings()
-    page.uncheck("#set-hasSchema")
-    page.check("#set-showsTokens")
-    page.click("#close-settings")
+    user.switch("#set-hasSchema", is_on=False)
+    user.switch("#set-showsTokens")
+    user.close_settings()
     user.ask("tokens")
     user.click("Tokens")
     look("tokens")
-    page.locator(".tokens").focus()
+    user.reach(page.locator(".tokens"))
     page.keyboard.press("ArrowRight")
     look("a token")
 
@@ -93,8 +93,8 @@ def walk_through_dialogs(user: User, look: Look) -> None:
     look("keys")
     page.keyboard.press("Escape")
     page.keyboard.press("Alt+KeyF")
-    page.locator("#open-tokenizer").click()
-    page.fill("#tokenizer-text", "some words")
+    user.use(page.locator("#open-tokenizer"))
+    user.write("#tokenizer-text", "some words")
     expect(page.locator(".plain-tokens .token").first).to_be_visible()
     look("tokenizer")
     page.keyboard.press("Escape")
@@ -106,37 +106,42 @@ def walk_through_list(user: User, look: Look) -> None:
     page = user.page
     page.keyboard.press("Alt+KeyF")
     look("conversations")
-    page.fill("#search", "nothing like it")
+    user.write("#search", "nothing like it")
     look("nothing found")
-    page.fill("#search", "")
+    user.write("#search", "")
     row = page.locator("#conversations li").first
-    for index, state in enumerate(("rename", "export", "delete")):
-        row.hover()
-        row.locator(".row-tools button").nth(index).click()
+    for index, state in enumerate(("pin", "rename", "export", "delete")):
+        user.point_at(row.locator(".title"))
+        user.use(row.locator(".row-tools button").nth(index))
+        if state == "delete":
+            expect(page.locator("#notice .action")).to_be_visible()
         look(state)
         page.keyboard.press("Escape")
+    user.click("Undo", page.locator("#notice"))
+    expect(page.locator("#conversations .title").first).to_be_focused()
     _uncover(user)
 
 
 def walk_through_failures(user: User, look: Look) -> None:
-    """Loses the connection to the server, and asks again."""
+    """Asks a server that is busy, and asks again."""
     page = user.page
-    page.route("**/v1/**", lambda route: route.abort())
+    busy = {"status": 503, "body": "{}", "headers": {"retry-after": "3000"}}
+    page.route("**/v1/**", lambda route: route.fulfill(**busy))
     user.send("are you there?")
     again = page.locator(".message").last.get_by_role("button", name="Try now")
     expect(again).to_be_visible()
-    look("no connection")
+    look("busy")
     page.unroute("**/v1/**")
-    again.click()
+    user.use(again)
     user.wait_for_answer()
-    look("connected again")
+    look("answered at last")
 
 
 def _uncover(user: User) -> None:
     """Closes the list where it lies over the conversation."""
     close = user.page.locator("#close-sidebar")
     if close.is_visible():
-        close.click()
+        user.use(close)
 
 
 CHAT_WALKS: tuple[Walk, ...] = (

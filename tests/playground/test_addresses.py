@@ -33,14 +33,14 @@ def test_back_forward_and_reload_show_the_conversation_of_the_address(user: User
     expect(page.locator("#title")).to_have_text("second")
     page.reload()
     page.wait_for_selector("body.ready")
-    assert user.texts == ["second", "second"]
+    user.expect_texts("second", "second")
     page.locator("#conversations .title", has_text="first").click()
     expect(page).to_have_url(first)
     page.locator(".skip").focus()
     page.keyboard.press("Enter")  # a link to a place on the page is no address of a conversation
     expect(page.locator("#prompt")).to_be_focused()
     expect(page).to_have_url(first)
-    assert user.texts == ["first", "first"]
+    user.expect_texts("first", "first")
 
 
 def test_an_address_opens_in_a_browser_that_does_not_know_the_conversation(
@@ -55,8 +55,8 @@ def test_an_address_opens_in_a_browser_that_does_not_know_the_conversation(
     other = User(context.new_page(), parrot.url)
     other.page.goto(address)
     expect(other.page.locator("#title")).to_have_text("a better name")
-    assert other.texts == ["from elsewhere", "from elsewhere"]
-    assert other.titles == ["a better name"]
+    other.expect_texts("from elsewhere", "from elsewhere")
+    other.expect_titles("a better name")
     other.ask("and on")
     wait_until_stored(other, 4)
     user.ask("at the same time")  # this browser does not know that the other one added messages
@@ -90,7 +90,7 @@ def test_the_address_follows_a_conversation_to_the_browser(user: User) -> None:
     expect(page).to_have_url(re.compile("#/c/local-"))
     page.reload()
     page.wait_for_selector("body.ready")
-    assert user.texts == ["kept there", "kept there", "kept here", "kept here"]
+    user.expect_texts("kept there", "kept there", "kept here", "kept here")
 
 
 def test_another_tab_shows_what_changes(user: User, parrot: RunningServer) -> None:
@@ -98,7 +98,8 @@ def test_another_tab_shows_what_changes(user: User, parrot: RunningServer) -> No
     other = User(user.page.context.new_page(), parrot.url)
     other.page.goto(address)
     expect(other.page.locator(".message")).to_have_count(2)
-    user.ask("more")
+    ask_and_store(user, "more")  # a tab that adds to it earlier begins another conversation
+    expect(other.page.locator(".message .content").last).to_have_text("more")
     expect(other.page.locator(".message")).to_have_count(4)
     other.ask("and more")
     expect(user.page.locator(".message")).to_have_count(6)

@@ -14,7 +14,8 @@ from tests.api.seeing import last_prompt, last_request, seeing_server
 from tests.api.server_setup import ServerSetup
 from tests.api.serving import RunningServer
 from tests.playground.accessibility import LOOKS, violations
-from tests.playground.chromium import User
+from tests.playground.chromium import User, skip_unless_chromium
+from tests.playground.stored import wait_until_stored
 from tests.prompts.media.files import saved
 from tests.prompts.media.films import make_film
 from tests.prompts.media.papers import coloured, typed
@@ -71,12 +72,6 @@ def state(user: User, name: str) -> Locator:
 
 def line(user: User) -> Locator:
     return user.page.locator("#composer-state")
-
-
-def choose_model(user: User, name: str) -> None:
-    user.page.click("#model")
-    user.page.locator("dialog").get_by_role("button", name=name, exact=True).click()
-    expect(user.page.locator("#model-name")).to_have_text(name)
 
 
 def first_content(user: User) -> str:
@@ -141,10 +136,17 @@ def test_the_tokens_of_a_very_long_text_are_estimated(user: User) -> None:
 
 def test_a_count_ends_when_the_card_is_taken_away(user: User) -> None:
     user.page.route("**/v1/tokenize", lambda route: None)
-    with user.page.expect_request("**/v1/tokenize"):
-        attach(user, text("a.txt", b"hi"))
-    with user.page.expect_event("requestfailed"):
-        user.page.get_by_role("button", name="Remove a.txt").click()
+    user.page.evaluate("""() => {
+      const { fetch } = window;
+      window.fetch = (url, options) => {
+        if (String(url).endsWith("v1/tokenize")) window.counting = options.signal;
+        return fetch(url, options);
+      };
+    }""")
+    attach(user, text("a.txt", b"hi"))
+    user.wait_until("window.counting?.aborted === false")
+    user.page.get_by_role("button", name="Remove a.txt").click()
+    user.wait_until("window.counting.aborted")
     user.page.unroute("**/v1/tokenize")
 
 
@@ -172,7 +174,7 @@ def test_a_model_that_cannot_take_a_file_says_so_at_the_card(user: User) -> None
         user.page.get_by_role("button", name=f"Remove {name}").click()
     expect(line(user)).to_contain_text("of 4,096 tokens")
 
-    choose_model(user, READING)
+    user.choose_model(READING)
     expect(state(user, "photo.png")).to_have_text("reader does not see pictures.")
     expect(state(user, "paper.pdf")).to_contain_text("must be a PDF with text, given 2 pages")
     attach(user, WRITTEN)
@@ -185,7 +187,7 @@ def test_a_model_that_cannot_take_a_file_says_so_at_the_card(user: User) -> None
     expect(user.page.locator("#notice")).to_contain_text("reader does not see pictures.")
     assert user.page.locator(".message").count() == 0
 
-    choose_model(user, SEEING)
+    user.choose_model(SEEING)
     expect(state(user, "photo.png")).to_contain_text("tokens")
     user.ask("What is it?")
     assert last_request().images
@@ -196,7 +198,7 @@ def test_what_a_model_does_not_see_of_earlier_messages_is_left_out(user: User) -
     user.ask("What is it?")
     note = user.message(0).locator(".note.unseen")
     assert note.count() == 0
-    choose_model(user, READING)
+    user.choose_model(READING)
     expect(note).to_have_text(
         "reader does not read all files of this message. Left out: pictures, videos."
     )
@@ -205,7 +207,7 @@ def test_what_a_model_does_not_see_of_earlier_messages_is_left_out(user: User) -
     assert content.startswith("[The user sent a picture here, which you cannot see.]")
     assert content.endswith("What is it?")
     user.page.keyboard.press("Escape")
-    choose_model(user, SEEING)
+    user.choose_model(SEEING)
     expect(note).to_have_count(0)
 
 
@@ -237,7 +239,7 @@ def test_a_video_is_played_in_the_thread_and_stored_with_the_conversation(
         user = user_at(server)
         attach(user, film())
         user.ask("What is it?")
-        user.wait_until("document.querySelectorAll('#conversations .row-tools').length === 1")
+        wait_until_stored(user, 2)
         user.open()
         user.page.locator("#conversations .title").click()
         expect(user.message(0).locator("video")).to_have_attribute("controls", "")
@@ -256,7 +258,7 @@ def test_texts_of_other_encodings_are_sent_as_texts(user: User) -> None:
 
 
 def test_twenty_files_at_once_are_cards_and_sixty_are_too_many(user: User) -> None:
-    choose_model(user, READING)
+    user.choose_model(READING)
     name = "n" * 300 + "\u202egpj.exe"
     attach(user, *[text(f"{number}-{name}", b"hi") for number in range(20)])
     expect(user.page.locator("#attachments .file-state", has_text="token")).to_have_count(20)
@@ -268,11 +270,7 @@ def test_twenty_files_at_once_are_cards_and_sixty_are_too_many(user: User) -> No
 
 def test_the_files_of_a_folder_are_taken(user: User, tmp_path: Path) -> None:
     """The drop is Chromium's own, since a page cannot make one with folders."""
-    if (
-        user.page.context.browser is None
-        or user.page.context.browser.browser_type.name != "chromium"
-    ):
-        pytest.skip("another browser has no such command")
+    skip_unless_chromium(user.page)
     (tmp_path / "notes" / "deep").mkdir(parents=True)
     for name in ("a.txt", "deep/b.txt", ".hidden"):
         (tmp_path / "notes" / name).write_text("hi")
@@ -289,8 +287,10 @@ PASTE = """text => {
   transfer.setData("text/plain", text);
   const area = document.querySelector("#prompt");
   area.focus();
-  const init = { clipboardData: transfer, bubbles: true, cancelable: true };
-  if (area.dispatchEvent(new ClipboardEvent("paste", init))) {
+  const pasted = new ClipboardEvent("paste", { bubbles: true, cancelable: true });
+  // Firefox copies no data into a ClipboardEvent that a script makes.
+  Object.defineProperty(pasted, "clipboardData", { value: transfer });
+  if (area.dispatchEvent(pasted)) {
     document.execCommand("insertText", false, text);
   }
 }"""
@@ -315,13 +315,14 @@ def test_a_long_pasted_text_becomes_a_file_by_a_button(user: User) -> None:
 def test_on_a_phone_a_photo_can_be_taken(browser: Browser, seeing: RunningServer) -> None:
     phone = browser.new_context(has_touch=True, viewport={"width": 360, "height": 700})
     user = User(phone.new_page(), seeing.url)
+    skip_unless_chromium(user.page)  # Firefox cannot be told that it has a touch screen
     user.open()
     with user.page.expect_file_chooser() as opened:
         user.page.get_by_role("button", name="Take a photo").click()
     assert opened.value.element.get_attribute("capture") == "environment"
     opened.value.set_files([PHOTO])
     expect(state(user, "photo.png")).to_contain_text("tokens")
-    choose_model(user, READING)
+    user.choose_model(READING)
     expect(user.page.get_by_role("button", name="Take a photo")).to_have_count(0)
     phone.close()
 
@@ -367,7 +368,7 @@ def test_cards_and_reasons_obey_the_rules_of_accessibility(
     expect(state(user, "film.mp4")).to_contain_text("tokens")
     found = {"counted": violations(page)}
     user.ask("What is it?")
-    choose_model(user, READING)
+    user.choose_model(READING)
     attach(user, SOUND)
     expect(line(user)).to_contain_text("sound.mp3: reader cannot hear.")
     found["refused"] = violations(page)

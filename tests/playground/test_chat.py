@@ -109,10 +109,10 @@ def test_an_answer_can_be_edited_and_the_model_reads_the_edit(user: User) -> Non
     user.click("Keep as another branch", user.message(1))
     assert user.texts == ["one", "edited"]
     user.click("Request", user.message(1))
-    user.page.keyboard.press("Escape")
+    user.close_dialog()
     user.ask("two")
     user.click("Request")
-    assert '"content": "edited"' in user.page.locator("pre.request").inner_text()
+    expect(user.page.locator("pre.request")).to_contain_text('"content": "edited"')
 
 
 def test_reasoning_is_folded(user: User) -> None:
@@ -294,7 +294,7 @@ def test_wrong_settings_are_named_and_nothing_is_sent(user: User) -> None:
         user.page.locator(".fault:not(:empty)").inner_text() == "temperature must be <= 2, given 3"
     )
     user.send("hello")
-    assert "temperature must be <= 2, given 3" in user.page.locator("#notice").inner_text()
+    expect(user.page.locator("#notice")).to_contain_text("temperature must be <= 2, given 3")
     assert user.texts == []
     assert user.page.input_value("#prompt") == "hello"
     user.page.fill("#set-temperature", "1")
@@ -313,5 +313,5 @@ def test_settings_have_the_models_defaults_and_the_ranges_of_the_api(
     page.reload()
     user.open_settings()
     assert page.input_value("#set-temperature") == "0.3"
-    page.get_by_role("button", name="Set everything back").click()
+    page.get_by_role("button", name="Reset all settings").click()
     expect(page.locator("#set-temperature")).to_have_value("")

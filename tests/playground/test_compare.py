@@ -41,18 +41,21 @@ def test_both_models_answer_and_one_conversation_goes_on(
     user.open()
     page.click("#open-compare")
     expect(page.locator("#prompt")).to_be_visible()
+    expect(page.locator(".compare-hint")).to_be_visible()
     first, second = columns(user)
     expect(first.locator(".column-model")).to_have_text(FIRST)
     expect(second.locator(".column-model")).to_have_text(SECOND)
     user.ask("hello")
     assert answers(user) == ["hello", "hello"]
+    expect(page.locator(".compare-hint")).to_be_hidden()
     expect(second.locator(".message.assistant .role")).to_have_text(f"Answer · {SECOND}")
     expect(second.locator(".figures")).to_contain_text("tokens/s")
     user.ask("and again")
     assert answers(user) == ["and again", "and again"]
-    expect(page.locator("#conversations .title")).to_have_text(
-        [f"hello · {SECOND}", f"hello · {FIRST}"]
-    )
+    titles = page.locator("#conversations .title")
+    expect(titles).to_have_count(2)
+    for model in (FIRST, SECOND):  # the list begins with the answer that ended last
+        expect(titles.get_by_text(f"hello · {model}", exact=True)).to_be_visible()
     second.get_by_role("button", name="Go on with this one").click()
     expect(page.locator("#compare")).to_be_hidden()
     expect(page.locator("#model-name")).to_have_text(SECOND)
@@ -82,7 +85,7 @@ def test_each_column_has_its_own_settings(page: Page, two_models: RunningServer)
     first.get_by_role("button", name="Settings").click()
     page.fill("#set-system", "Be brief.")
     second.get_by_role("button", name="Settings").click()
-    expect(page.locator("#set-system")).to_have_value("")
+    expect(page.locator("#set-system")).to_have_value("")  # the other column's
     page.fill("#set-system", "Be long.")
     second.locator(".column-model").click()
     page.locator("dialog").get_by_role("button", name=FIRST, exact=True).click()
@@ -91,7 +94,7 @@ def test_each_column_has_its_own_settings(page: Page, two_models: RunningServer)
     for column, system in zip((first, second), ("Be brief.", "Be long."), strict=True):
         user.click("Request", column)
         expect(page.locator("pre.request")).to_contain_text(system)
-        page.keyboard.press("Escape")
+        user.close_dialog()
     page.click("#new")
     expect(page.locator("#set-system")).to_have_value("")  # columns set nothing for others
 
@@ -107,6 +110,22 @@ def test_a_compared_conversation_is_opened_from_the_list(
     expect(page.locator("#conversations .title")).to_have_count(2)
     page.click("#open-compare")
     expect(page.locator(".column .message")).to_have_count(0)
+
+
+def test_answers_go_on_where_one_is_opened_from_the_list(page: Page) -> None:
+    text = ("word " * 60).strip()
+    with serving_two_models(step_s=0.01) as server:
+        user = open_comparison(page, server)
+        user.send(text)
+        expect(columns(user)[1].locator(".message.assistant .content")).to_contain_text("word")
+        page.locator("#conversations .title", has_text=FIRST).click()
+        expect(page.locator("#thread .message.assistant .content")).to_have_text(text)
+        user.wait_for_answer()
+        page.locator("#conversations .title", has_text=SECOND).click()
+        expect(page.locator("#thread .message.assistant .made-by")).to_have_text(SECOND)
+        expect(page.locator("#thread .message.assistant .content")).to_have_text(text)
+        user.wait_for_answer()
+        expect(page.locator("#thread .note")).to_have_count(0)
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.api.byte_tokens import byte_tokenizer
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import LOOKS, violations
-from tests.playground.chromium import User
+from tests.playground.chromium import User, read_body, tell_bodies
 from tests.playground.middle_engine import MARKS, MIDDLE
 
 UserAt = Callable[[RunningServer], User]
@@ -81,7 +81,7 @@ def test_a_run_is_undone_and_shown_again(user_at: UserAt, base: RunningServer) -
     expect(user.page.locator("#completion-text")).to_be_focused()
     _press(user, "Redo")
     assert _text(user) == "abcabc"
-    _press(user, "Empty it")
+    _press(user, "Clear")
     assert _text(user) == ""
     _press(user, "Undo")
     assert _text(user) == "abcabc"
@@ -92,9 +92,10 @@ def test_the_middle_is_filled_in_at_the_cursor(user_at: UserAt, base: RunningSer
     expect(user.page.locator("#completion-hint")).to_contain_text("fill in what is missing")
     _write(user, "abyz")
     user.page.evaluate("document.querySelector('#completion-text').setSelectionRange(2, 2)")
+    tell_bodies(user.page)
     with user.page.expect_request("**/v1/completions") as sent:
         _press(user, "Fill in at the cursor")
-    body = sent.value.post_data_json or {}
+    body = read_body(sent.value)
     assert (body["prompt"], body["suffix"]) == ("ab", "yz")
     _wait(user)
     assert _text(user) == f"ab{MIDDLE}yz"

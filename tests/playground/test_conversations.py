@@ -65,7 +65,7 @@ def test_a_conversation_is_on_the_server_with_its_branches(
     kinds = [item["type"] for item in items]
     assert kinds == ["message", "reasoning", "message", *["message"] * 4]
     reopen(user, "<think>why</think>one")
-    assert user.texts == ["<think>why</think>one", "one", "another two", "another two"]
+    user.expect_texts("<think>why</think>one", "one", "another two", "another two")
     user.click("Branch before", user.message(2))
     assert user.texts[2:] == ["two", "two"]
     assert user.page.locator(".message.assistant .reasoning").first.is_visible()
@@ -97,7 +97,7 @@ def test_a_conversation_is_renamed_and_deleted_while_it_is_answered(
     expect(user.page.locator("#conversations .title")).to_be_focused()
     while slow.engine.num_unfinished > 0:
         user.page.wait_for_timeout(20)
-    assert user.texts == ["ok", "ok"]
+    user.expect_texts("ok", "ok")
 
 
 def test_two_tabs_with_one_conversation_lose_no_message(
@@ -149,7 +149,7 @@ def test_a_conversation_that_loads_slowly_does_not_replace_another(user: User, p
     with page.expect_response(lambda response: response.url.endswith("/items?order=asc&limit=100")):
         held[0].continue_()
     user.wait_for_answer()
-    assert user.texts == ["another", "another"]
+    user.expect_texts("another", "another")
 
 
 def test_a_long_title_is_cut_between_characters(user: User) -> None:
@@ -188,7 +188,7 @@ def test_the_browser_stores_conversations_if_the_server_does_not(
     wait_until_stored(user, 2)
     assert [record["isOnServer"] for record in records(user)] == [False]
     reopen(user, "only here")
-    assert user.texts == ["only here", "only here"]
+    user.expect_texts("only here", "only here")
     assert user.page.locator(".figures").count() == 1
 
 

@@ -55,7 +55,7 @@ def test_a_failed_answer_stays_in_sight_and_the_next_question_is_answered(
     fail(user, "fails")
     user.ask("once more")
     user.ask("and on")
-    assert user.texts == ["fails", "", "once more", "once more", "and on", "and on"]
+    user.expect_texts("fails", "", "once more", "once more", "and on", "and on")
     note = user.page.locator(".note.error")
     expect(note).to_contain_text("The model does not see this question.")
     expect(note).not_to_have_attribute("role", "alert")
@@ -77,9 +77,9 @@ def test_a_failed_answer_is_tried_again_beside_what_came_later(
     user.ask("once more")
     user.click("Try again", user.message(1))
     user.wait_for_answer()
-    assert user.texts == ["fails", "fails"]
+    user.expect_texts("fails", "fails")
     user.click("Branch before", user.message(1))
-    assert user.texts == ["fails", "", "once more", "once more"]
+    user.expect_texts("fails", "", "once more", "once more")
 
 
 def test_a_question_without_an_answer_can_be_asked_again(
@@ -93,5 +93,5 @@ def test_a_question_without_an_answer_can_be_asked_again(
     assert violations(user.page) == []
     user.click("Try again")
     user.wait_for_answer()
-    assert user.texts == ["fails", "fails"]
+    user.expect_texts("fails", "fails")
     expect(user.page.locator(".note")).to_have_count(0)

@@ -31,7 +31,6 @@ def server() -> Iterator[RunningServer]:
 
 @pytest.fixture
 def figures(page: Page, server: RunningServer) -> Page:
-    page.set_default_timeout(0)
     page.goto(server.url + PATH)
     page.wait_for_selector("body.ready")
     return page
@@ -68,7 +67,6 @@ def wait_for_new_reading(page: Page) -> None:
 
 
 def test_requests_of_all_models_count_together(page: Page) -> None:
-    page.set_default_timeout(0)
     with running_server(further=(ServerSetup(names=("other",)),)) as server:
         page.goto(server.url + PATH)
         page.wait_for_selector("body.ready")
@@ -86,7 +84,6 @@ def totals(page: Page) -> list[list[str]]:
 
 def test_counts_since_the_start_stand_in_a_row_for_each_model(page: Page) -> None:
     """The figures since the start include requests before the page was opened."""
-    page.set_default_timeout(0)
     with running_server(further=(ServerSetup(names=("other",)),)) as server:
         ask(server, times=2)
         ask(server, SAYS_HELLO | {"model": "other"})
@@ -147,7 +144,6 @@ def test_a_running_request_is_shown(page: Page, tmp_path: Path) -> None:
         }
     )
     with serving(cache_dir=tmp_path) as server:
-        page.set_default_timeout(0)
         page.goto(server.root + PATH)
         page.wait_for_selector("body.ready")
         address = urlsplit(server.root)
@@ -160,7 +156,7 @@ def test_a_running_request_is_shown(page: Page, tmp_path: Path) -> None:
             expect(tile(page, "Running")).to_have_text("16")
             expect(tile(page, "KV cache")).to_have_text(re.compile("[1-9]"))
         expect(tile(page, "Running")).to_have_text("0")
-        expect(current(page, "Outcomes", "Left by the client")).to_have_text("16")
+        expect(current(page, "Outcomes", "Ended by the client")).to_have_text("16")
 
 
 def test_keys_and_the_pointer_choose_a_moment_of_the_past(
@@ -187,7 +183,7 @@ def test_a_chart_is_a_table_too(figures: Page, server: RunningServer) -> None:
     outcomes = chart(figures, "Outcomes")
     outcomes.locator("summary").press("Enter")
     expect(outcomes.locator("thead th")).to_have_text(
-        ["Time", "Completed", "Failed", "Left by the client", "Refused"]
+        ["Time", "Completed", "Failed", "Ended by the client", "Refused"]
     )
     assert outcomes.locator("tbody tr").count() >= 1
 
@@ -221,7 +217,6 @@ def test_a_restarted_server_has_no_negative_rates(figures: Page, server: Running
 
 def test_a_key_is_asked_for(page: Page) -> None:
     with running_server(config=ServerConfig(api_key=("sk-right",))) as guarded:
-        page.set_default_timeout(0)
         page.goto(guarded.url + PATH)
         expect(page.locator("#state")).to_have_text("The server needs an API key for its figures.")
         page.keyboard.type("sk-wrong")
@@ -231,6 +226,7 @@ def test_a_key_is_asked_for(page: Page) -> None:
         page.keyboard.press("Enter")
         page.wait_for_selector("body.ready")
         expect(page.locator("#key-form")).to_be_hidden()
+        expect(page.locator("#figures")).to_be_focused()
 
 
 def test_figures_that_a_proxy_hides_are_said_to_be_hidden(figures: Page) -> None:

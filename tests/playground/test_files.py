@@ -22,10 +22,12 @@ from tests.hosted_tools.code_interpreter.sandboxes import (
     make_plan,
     skip_without_sandbox,
 )
-from tests.playground.accessibility import LOOKS, violations
+from tests.playground.accessibility import LOOKS, Violations, violations
 from tests.playground.chromium import User
+from tests.playground.keyboard import KeyboardUser
 from tests.playground.pseudo_language import Check, PseudoUser
 from tests.playground.states import Look
+from tests.playground.stored import wait_until_stored
 from tests.prompts.families import QWEN
 
 PYTHON: dict[str, object] = {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -82,7 +84,7 @@ def file_ids(server: RunningServer) -> list[str]:
 
 def make_collection(user: User) -> None:
     user.open_settings()
-    user.page.get_by_role("button", name="Make one from the attached files").click()
+    user.use(user.page.get_by_role("button", name="Make one from the attached files"))
     expect(user.page.locator(".collection-state")).to_contain_text("can be searched")
 
 
@@ -96,7 +98,7 @@ def test_a_text_is_uploaded_read_and_deleted_with_its_conversation(
     [file_id] = file_ids(filing)
     user.ask("What is it?")
     assert "Otters hold hands" in user.answer and "otters.md" in user.answer
-    user.wait_until("document.querySelectorAll('#conversations .row-tools').length === 1")
+    wait_until_stored(user, 2)
     user.open()
     user.page.locator("#conversations .title").click()
     expect(user.message(0).locator(".file")).to_contain_text("46 bytes")
@@ -161,8 +163,8 @@ def test_files_for_python_go_into_its_sandbox_and_come_out(user: User, tmp_path:
     attach(user, "sales.xlsx", b"PK\x03\x04\x00\xff", media_type="application/octet-stream")
     code = "open('copy.bin', 'wb').write(open('/mnt/data/sales.xlsx', 'rb').read())"
     user.ask(write_call("python", {"code": code}))
-    assert "Python is on" in user.page.locator("#notice").inner_text()
-    assert "For Python" in user.message(0).locator(".file").inner_text()
+    expect(user.page.locator("#notice")).to_contain_text("Python is on")
+    expect(user.message(0).locator(".file")).to_contain_text("For Python")
     with user.page.expect_download() as begun:
         user.page.locator(".new-files").get_by_role("button", name="Download copy.bin").click()
     begun.value.save_as(tmp_path / "copy")
@@ -170,7 +172,7 @@ def test_files_for_python_go_into_its_sandbox_and_come_out(user: User, tmp_path:
     with user.page.expect_download() as begun:
         user.page.locator(".citations").get_by_role("button", name="Download copy.bin").click()
     assert begun.value.suggested_filename in ("copy.bin", "copy(1).bin")  # Firefox counts them
-    user.wait_until("document.querySelectorAll('#conversations .row-tools').length === 1")
+    wait_until_stored(user, 2)
     user.open()
     user.page.locator("#conversations .title").click()
     expect(user.message(0).locator(".file")).to_contain_text("For Python")
@@ -203,6 +205,7 @@ def test_a_collection_is_made_searched_cited_and_deleted(user: User) -> None:
     attach(user, "otters.md", OTTERS)
     attach(user, "broken.pdf", b"%PDF-1.4 broken", media_type="application/pdf")
     make_collection(user)
+    expect(user.page.locator("#set-collection")).to_be_focused()
     state = user.page.locator(".collection-state")
     assert "1 of 2 files can be searched." in state.inner_text()
     assert "broken.pdf:" in state.inner_text()
@@ -316,15 +319,19 @@ def walk_through_files(user: User, look: Look) -> None:
     look("attached")
     make_collection(user)
     look("collection")
-    page.click("#close-settings")
+    user.close_settings()
     user.ask(SEARCH)
     page.mouse.move(0, 0)
     page.evaluate("document.querySelector('#thread').scrollTop = 1e6")
-    page.locator(".footnote a").first.focus()
+    footnote = page.locator(".footnote a").first
+    user.reach(footnote)
     page.evaluate(TWO_FRAMES)  # the focus may scroll the page
     expect(page.locator("#source-card")).to_be_visible()
     page.keyboard.press("Escape")
-    page.locator(".footnote a").first.hover()
+    expect(page.locator("#source-card")).to_be_hidden()
+    user.use(footnote)
+    expect(page.locator(".citations li").first).to_be_focused()
+    user.click("Back to the text from source 1", page.locator(".citations"))
     expect(page.locator("#source-card")).to_be_visible()
     look("answer")
 
@@ -345,7 +352,13 @@ def test_files_and_sources_obey_the_rules_of_accessibility(
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)
     user.open()
-    found: dict[str, list[str]] = {}
-    walk_through_files(user, lambda state: found.update({state: violations(page)}))
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert {state: faults for state, faults in found.items() if faults} == {}
+    look = Violations(page)
+    walk_through_files(user, look)
+    assert look.found == {}
+
+
+@pytest.mark.release("the playground without a pointer, in each of its states")
+def test_files_are_used_by_keys_alone(page: Page, filing: RunningServer) -> None:
+    user = KeyboardUser(page, filing.url)
+    user.open()
+    walk_through_files(user, lambda state: None)

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page
 from tests.api.engines import received_prompts
 from tests.api.serving import RunningServer, running_server
 from tests.http_servers import file_server
+from tests.playground.chromium import HANG_MS
 
 BODY = '{"model": "parrot", "messages": [{"role": "user", "content": "Hi"}]}'
 PAGE = """<!doctype html><link rel="icon" href="data:,">
@@ -83,7 +84,7 @@ def answers_to_posts() -> Iterator[SimpleQueue[int]]:
 def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context()
     page = context.new_page()
-    page.set_default_timeout(0)
+    page.set_default_timeout(HANG_MS)
     yield page
     context.close()
 

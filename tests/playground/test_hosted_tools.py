@@ -22,8 +22,9 @@ from tests.api.seeing import seeing_server
 from tests.api.serving import RunningServer
 from tests.hosted_tools.mcp_server import make_server, running
 from tests.hosted_tools.web_servers import Web, running_web
-from tests.playground.accessibility import LOOKS, violations
+from tests.playground.accessibility import LOOKS, Violations
 from tests.playground.chromium import User
+from tests.playground.keyboard import KeyboardUser
 from tests.playground.pseudo_language import Check, PseudoUser
 from tests.playground.states import Look
 
@@ -66,8 +67,8 @@ def user(page: Page, hosting: RunningServer) -> User:
 def offer(user: User, *names: str, asks: bool = True) -> None:
     user.open_settings()
     for name in names:
-        user.page.check(f'[id="hosted-{name}"]')
-    user.page.set_checked("#set-asksForApproval", asks)
+        user.switch(f'[id="hosted-{name}"]')
+    user.switch("#set-asksForApproval", is_on=asks)
 
 
 def cards(user: User, index: int = -1) -> list[str]:
@@ -209,7 +210,7 @@ def test_hostile_texts_of_tools_stay_text(user: User) -> None:
 def walk_through_tools(user: User, look: Look) -> None:
     offer(user, "mcp:sums", "web_search")
     look("settings")
-    user.page.click("#close-settings")
+    user.close_settings()
     user.ask(write_call("web_search", {"query": "otters"}))
     user.ask(ADD + write_call("fail", {}))
     requests = user.page.locator(".tool-call:has(.approval)")
@@ -217,7 +218,7 @@ def walk_through_tools(user: User, look: Look) -> None:
     look("question")
     user.click("Allow", requests.nth(1))
     user.wait_for_answer()
-    user.page.locator(".tool-output summary").last.click()
+    user.use(user.page.locator(".tool-output summary").last)
     look("answer")
 
 
@@ -229,10 +230,16 @@ def test_every_state_obeys_the_rules_of_accessibility(
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)
     user.open()
-    found: dict[str, list[str]] = {}
-    walk_through_tools(user, lambda state: found.update({state: violations(page)}))
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert {state: faults for state, faults in found.items() if faults} == {}
+    look = Violations(page)
+    walk_through_tools(user, look)
+    assert look.found == {}
+
+
+@pytest.mark.release("the playground without a pointer, in each of its states")
+def test_tools_are_used_by_keys_alone(page: Page, hosting: RunningServer) -> None:
+    user = KeyboardUser(page, hosting.url)
+    user.open()
+    walk_through_tools(user, lambda state: None)
 
 
 def test_every_text_about_tools_is_translated(page: Page, hosting: RunningServer) -> None:

@@ -169,3 +169,108 @@ def test_names_of_files_are_text(
         "cannot read this kind of file"
     )
     untouched(user)
+
+
+TEXT = {"type": "response.output_text.delta", "delta": "hi【1】"}
+SEARCH = {"type": "file_search_call", "id": "a"}
+MESSAGE = {"type": "message", "id": "b"}
+# events of /v1/responses, behind the one that begins it
+RESPONSES: list[list[object]] = [
+    [None],
+    [{"type": "response.output_item.done", "item": SEARCH | {"results": [{"filename": None}]}}],
+    [{"type": "response.output_item.added", "item": {"type": "mcp_list_tools", "tools": "xyz"}}],
+    [
+        TEXT,
+        {
+            "type": "response.output_item.done",
+            "item": MESSAGE
+            | {"content": [{"text": "hi【1】", "annotations": [{"type": "x", "title": 5}]}]},
+        },
+    ],
+]
+# deltas of /v1/chat/completions
+CHATS: list[object] = [
+    None,
+    {"tool_calls": [{"index": "__proto__", "id": "1", "function": {"name": "n"}}]},
+    {"tool_calls": [{"index": 100_000_000, "id": "1", "function": {"name": "n"}}]},
+]
+
+
+def answer_with(user: User, path: str, events: list[object]) -> None:
+    """Gives the next request for an answer these events."""
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    user.page.route(
+        path,
+        lambda route: route.fulfill(body=body, headers={"content-type": "text/event-stream"}),
+        times=1,
+    )
+
+
+def test_events_of_another_form_end_an_answer_and_not_the_page(
+    user: User, seeing: RunningServer, user_at: Callable[[RunningServer], User]
+) -> None:
+    fault = user.page.locator(".message").last.locator(".note.error")
+    for events in RESPONSES:
+        created = {"type": "response.created", "response": {"id": "resp_x"}, "sequence_number": 0}
+        answer_with(user, "**/v1/responses", [created, *events])
+        user.send("hello")
+        expect(fault).to_contain_text("something that this page cannot read")
+        user.wait_for_answer()
+    assert user.ask("and on") == "and on"
+    user = user_at(seeing)
+    for delta in CHATS:
+        answer_with(user, "**/v1/chat/completions", [{"choices": [{"delta": delta}]}])
+        user.send("hello")
+        expect(fault).to_contain_text("something that this page cannot read")
+        user.wait_for_answer()
+    ends = {"choices": [{"delta": {"content": "hi"}, "finish_reason": "constructor"}]}
+    answer_with(user, "**/v1/chat/completions", [ends])
+    assert user.ask("hello") == "hi"
+    assert user.ask("and on") == "and on"
+
+
+SHOW = """async (text) => {
+    const { renderMarkdown } = await import('/playground/modules/markdown/view.js');
+    const { whenDrawn } = await import('/playground/modules/markdown/formulas/formula_view.js');
+    const place = document.createElement('div');
+    document.querySelector('#thread').append(place);
+    renderMarkdown(text, place);
+    await whenDrawn();
+    const count = (selector) => place.querySelectorAll(selector).length;
+    const length = place.textContent.length;
+    const seen = { length, drawn: count('math'), cells: count('td'), words: count('.word-piece') };
+    place.remove();
+    return seen;
+}"""
+
+
+def test_short_texts_do_not_become_huge(user: User) -> None:
+    """Each of these stopped the page for many seconds, or for good."""
+
+    def show(text: str) -> dict[str, int]:
+        seen: dict[str, int] = user.page.evaluate(SHOW, text)
+        return seen
+
+    assert show("|a" * 900 + "|\n" + "|-" * 900 + "|\n" + "x\n" * 900)["cells"] < 12_000
+    assert show("|a" * 2000 + "|\n" + "|-" * 2000 + "|\nx")["cells"] == 0
+    assert show("|a|b|\n|-|-|\n|x|")["cells"] == 2
+    assert show("a" + "\u0301" * 20_000 + " e\u0301")["length"] == 31 + 3
+    assert show("a" * 20_000)["words"] == 20
+    assert show("http://%/" * 10_000)["length"] == 90_000
+    assert show("[](a" * 20_000)["length"] == 80_000
+    assert show(r"$$\begin{alignat}{99999999}a\end{alignat}$$")["drawn"] == 0
+    assert show(r"$$\let\B\begin\B{alignat}{99999999}a\end{alignat}$$")["drawn"] == 0
+    assert show(r"$$\begin{alignat}{2}a&=b\end{alignat}$$")["drawn"] == 1
+    assert show(r"$$\begin{pmatrix*}[r]a&b\end{pmatrix*}$$")["drawn"] == 1
+
+
+def test_arguments_are_shown_as_they_are_sent(user: User) -> None:
+    written = user.page.evaluate(
+        "async (text) => "
+        "(await import('/playground/modules/chat/hosted_texts.js')).formatted(text)",
+        '{"to":"a","to":"b\u202e\u200b","n":12345678901234567890,"empty":[{}],"\\u00e9":null}',
+    )
+    assert written == (
+        '{\n  "to": "a",\n  "to": "b\\u{202e}\\u{200b}",\n  "n": 12345678901234567890,\n'
+        '  "empty": [\n    {}\n  ],\n  "é": null\n}'
+    )

@@ -1,17 +1,25 @@
 """Conversations are imported from three formats and exported; hostile files do no harm."""
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import FilePayload, expect
 
 from tests.playground.chromium import User
+from tests.playground.conversation_files import (
+    CHATGPT,
+    HOSTILE,
+    LAST,
+    OPEN_WEBUI,
+    READ,
+    Json,
+    gpt_message,
+    gpt_node,
+)
 from tests.playground.stored import records, wait_until_stored
 from tests.playground.test_hostile_texts import ATTEMPTS, untouched
 
-Json = Mapping[str, object] | Sequence[object]
 _CONTENTS = """async () => {
   const database = await import("/playground/modules/storage/database.js");
   const records = await database.all();
@@ -79,97 +87,6 @@ def open_conversation(user: User, title: str) -> None:
     expect(user.page.locator("#title")).to_have_text(title)
 
 
-def gpt_node(node: str, parent: str | None, message: Json | None) -> dict[str, object]:
-    return {"id": node, "parent": parent, "children": [], "message": message}
-
-
-def gpt_message(role: str, *parts: object, kind: str = "text", **more: object) -> dict[str, object]:
-    content = {"content_type": kind, "parts": list(parts)}
-    return {"author": {"role": role}, "content": content, "recipient": "all", **more}
-
-
-CHATGPT = {
-    "title": "Fruit",
-    "create_time": 1_700_000_000.5,
-    "update_time": 1_700_000_100.5,
-    "current_node": "a2",
-    "mapping": {
-        "root": gpt_node("root", None, None),
-        "sys": gpt_node("sys", "root", gpt_message("system", "")),
-        "q": gpt_node("q", "sys", gpt_message("user", "Which fruit?")),
-        "a1": gpt_node(
-            "a1", "q", gpt_message("assistant", "Apples", metadata={"model_slug": "gpt-4"})
-        ),
-        "think": gpt_node(
-            "think",
-            "q",
-            {
-                "author": {"role": "assistant"},
-                "content": {
-                    "content_type": "thoughts",
-                    "thoughts": [{"summary": "Fruit", "content": "Pears are in season."}],
-                },
-            },
-        ),
-        "code": gpt_node(
-            "code",
-            "think",
-            {
-                "author": {"role": "assistant"},
-                "recipient": "python",
-                "content": {"content_type": "code", "text": "print('```')"},
-            },
-        ),
-        "a2": gpt_node(
-            "a2", "code", gpt_message("assistant", "Pears", metadata={"model_slug": "gpt-5"})
-        ),
-        "q2": gpt_node(
-            "q2",
-            "a1",
-            gpt_message(
-                "user",
-                {"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"},
-                "And this?",
-                kind="multimodal_text",
-            ),
-        ),
-    },
-}
-
-OPEN_WEBUI = {
-    "id": "1",
-    "title": "Weather",
-    "updated_at": 1_700_000_000,
-    "pinned": True,
-    "chat": {
-        "title": "Weather",
-        "models": ["qwen3"],
-        "history": {
-            "currentId": "c",
-            "messages": {
-                "a": {"id": "a", "parentId": None, "role": "user", "content": "Rain?"},
-                "b": {
-                    "id": "b",
-                    "parentId": "a",
-                    "role": "assistant",
-                    "model": "qwen3",
-                    "content": '<details type="reasoning" done="true" duration="2">\n'
-                    "<summary>Thought for 2 seconds</summary>\n&gt; It is &lt;dry&gt;.\n"
-                    "&gt; Today.\n</details>\nNo.",
-                },
-                "c": {
-                    "id": "c",
-                    "parentId": "a",
-                    "role": "assistant",
-                    "content": "Yes.",
-                    "model": "llama3",
-                },
-            },
-        },
-    },
-}
-
-
 def test_chatgpt_conversations_keep_branches_times_and_models(user: User) -> None:
     mapping = {"q": CHATGPT["mapping"]["q"]}  # type: ignore[index]
     second = {**CHATGPT, "title": "Second", "mapping": mapping}
@@ -194,16 +111,50 @@ def test_chatgpt_conversations_keep_branches_times_and_models(user: User) -> Non
     assert all(record["isOnServer"] is False for record in records(user))
 
 
+def test_a_file_that_is_imported_again_makes_no_copies(user: User) -> None:
+    other = {**CHATGPT, "conversation_id": "1", "title": "Other"}
+    mapping: dict[str, object] = CHATGPT["mapping"]  # type: ignore[assignment]
+    newer = {**other, "mapping": {**mapping, "q3": gpt_node("q3", "q2", None)}}
+    longer = {**other, "mapping": {**mapping, "q4": LAST}}
+    chats = [CHATGPT, other, OPEN_WEBUI]
+    assert "3 conversations were imported." in choose(user, ("all.json", chats))
+    open_conversation(user, "Weather")
+    user.ask("It goes on.")
+    wait_until_stored(user, 5)
+    said = choose(user, ("all.json", [*chats, newer, longer]), ("again.json", [longer]))
+    assert said.split("\n\n") == ["1 conversation was imported.", "5 were already there."]
+    expect(user.page.locator("#conversations .title")).to_have_count(4)
+
+
+def test_system_messages_become_the_system_prompt(user: User) -> None:
+    system = gpt_message("system", "Answer in verse.")
+    hidden = gpt_message(
+        "system", "Secret", metadata={"is_visually_hidden_from_conversation": True}
+    )
+    nodes = {"sys": gpt_node("sys", None, system), "hidden": gpt_node("hidden", "sys", hidden)}
+    chat: dict[str, object] = OPEN_WEBUI["chat"]  # type: ignore[assignment]
+    files = [
+        {**CHATGPT, "mapping": {**CHATGPT["mapping"], **nodes}},  # type: ignore[dict-item]
+        {**OPEN_WEBUI, "chat": {**chat, "params": {"system": "Be brief."}}},
+    ]
+    choose(user, ("all.json", files))
+    user.page.keyboard.press("Escape")
+    user.open_settings()
+    for title, prompt in (("Fruit", "Answer in verse."), ("Weather", "Be brief.")):
+        open_conversation(user, title)
+        expect(user.page.locator("#set-system")).to_have_value(prompt)
+
+
 def test_open_webui_chats_keep_branches_reasoning_and_pins(user: User) -> None:
     assert "1 conversation was imported." in choose(user, ("chats.json", [OPEN_WEBUI]))
     expect(user.page.locator("#conversations .group")).to_have_text(["Pinned"])
     [record] = user.page.evaluate(_CONTENTS)
     assert record["updated"] == 1_700_000_000_000
     open_conversation(user, "Weather")
-    assert user.texts == ["Rain?", "Yes."]
+    user.expect_texts("Rain?", "Yes.")
     assert "llama3" in user.message(1).inner_text()
     user.click("Branch before", user.message(1))
-    assert user.texts == ["Rain?", "No."]
+    user.expect_texts("Rain?", "No.")
     user.page.locator(".message.assistant .reasoning summary").click()
     assert "It is <dry>." in user.message(1).inner_text()
 
@@ -236,109 +187,23 @@ def test_an_exported_conversation_is_imported(user: User, tmp_path: Path) -> Non
     with page.expect_download() as begun:
         user.click("JSON, with all branches", page.locator("dialog"))
     begun.value.save_as(tmp_path / "one.json")
+    user.ask("two")  # the conversation goes on
+    wait_until_stored(user, 4)
     page.click("#new")
-    assert choose(user, ("one.json", (tmp_path / "one.json").read_bytes())) == (
-        "1 conversation was imported."
-    )
+    exported = ("one.json", (tmp_path / "one.json").read_bytes())
+    assert choose(user, exported).split("\n\n") == [
+        "0 conversations were imported.",
+        "1 was already there.",
+    ]
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Delete <think>").click()
+    expect(page.locator("#conversations .title")).to_have_count(0)
+    assert choose(user, exported) == "1 conversation was imported."
     page.keyboard.press("Escape")
     copy = page.locator("#conversations .title[href*=local]")
     copy.click()
     expect(page.locator(".message")).to_have_count(2)
-    assert user.texts == ["<think>hm</think>one", "one"]
-
-
-HOSTILE: dict[str, Json | bytes] = {
-    "circle": [
-        {
-            "title": "circle",
-            "mapping": {
-                "a": gpt_node("a", "b", gpt_message("user", "one")),
-                "b": gpt_node("b", "a", gpt_message("assistant", "two")),
-                "c": gpt_node("c", "nobody", gpt_message("user", "three")),
-                "d": gpt_node("d", "d", None),
-            },
-            "current_node": "b",
-        }
-    ],
-    "own circle": {
-        "title": "own circle",
-        "updated": "no time",
-        "tree": {
-            "activeLeaf": {"id": 1},
-            "nodes": [
-                {"id": 1, "parent": 2, "message": {"role": "user", "content": {"x": 1}}},
-                {"id": 2, "parent": 1, "message": {"role": "assistant", "content": "hello"}},
-                {"id": 2, "parent": 1, "message": {"role": "assistant", "content": "twice"}},
-                {"id": "3", "parent": 1, "message": {"role": "user"}},
-                {"id": 4, "parent": 2, "message": {"role": "__proto__"}},
-                {
-                    "id": 5,
-                    "parent": 2,
-                    "message": {
-                        "role": "assistant",
-                        "content": "wrong",
-                        "images": [
-                            None,
-                            {"url": "javascript:alert(1)"},
-                            {"url": "https://example.com/x.png"},
-                            {"url": "/v1/models"},
-                        ],
-                        "hosted": [
-                            {"type": "file_search_call", "results": [{}]},
-                            {"type": "mcp_list_tools", "tools": 5},
-                            {"type": "mcp_call", "error": {"content": [None]}},
-                            7,
-                        ],
-                        "citations": [{"type": "url_citation", "url": "javascript:alert(1)"}, 3],
-                        "figures": {"tokensPerSecond": "fast"},
-                        "tokens": [{"text": "a", "alternatives": 3}],
-                        "toolCalls": [{"id": 1}, None],
-                        "schema": 5,
-                        "approvals": [3],
-                        "model": ["x"],
-                    },
-                },
-            ],
-        },
-    },
-    "wrong types": [
-        None,
-        3,
-        "text",
-        [],
-        {"mapping": 5},
-        {"mapping": {"a": 3, "b": {"message": {"author": 3}}, "c": {"message": []}}},
-        {"title": {"a": 1}, "mapping": {"a": {"message": gpt_message("user", 3, None, "ok")}}},
-    ],
-    "proto": b'{"title":"proto","tree":{"nodes":[{"id":1,"parent":null,"__proto__":{"x":1},'
-    b'"message":{"role":"user","content":"ok","__proto__":{"isAdmin":true}}}]}}',
-    "webui": [
-        {"chat": {"history": {"messages": {"__proto__": 1, "a": {"role": "user"}}}}},
-        {"chat": {"history": {"messages": []}}},
-        {"chat": None},
-    ],
-    "deep": b"[" * 100_000 + b"]" * 100_000,
-    "deep inside": b'{"tree":{"nodes":[{"id":1,"message":{"role":"user","content":"x",'
-    b'"schema":{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}}}]}}",
-    "archive.zip": b"PK\x03\x04\x00\x00",
-    "no json": b"\xff\xfe<html>",
-    "other": {"version": 1},
-    "empty": b"",
-    "many messages": {
-        "tree": {
-            "nodes": [{"id": n, "message": {"role": "user", "content": ""}} for n in range(20_001)]
-        }
-    },
-    "long chain": {
-        "title": "long chain",
-        "tree": {
-            "nodes": [
-                {"id": n, "parent": n + 1, "message": {"role": "user", "content": str(n)}}
-                for n in range(2_000)
-            ]
-        },
-    },
-}
+    user.expect_texts("<think>hm</think>one", "one")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -350,9 +215,7 @@ def test_hostile_files_do_no_harm(user: User, name: str) -> None:
         expect(user.page.locator(".message").first).to_be_visible()
     untouched(user)
     assert user.page.evaluate("({}).isAdmin === undefined && ({}).x === undefined")
-    assert ("not understood" in said) == (
-        name not in ("circle", "own circle", "proto", "deep inside", "long chain")
-    )
+    assert ("not understood" in said) == (name not in READ)
 
 
 def test_messages_in_a_circle_are_all_kept(user: User) -> None:
@@ -364,7 +227,7 @@ def test_messages_in_a_circle_are_all_kept(user: User) -> None:
 
 
 def test_reasons_are_told_with_their_number(user: User) -> None:
-    chats = [{**OPEN_WEBUI, "title": f"chat {index}"} for index in range(250)]
+    chats = [{**OPEN_WEBUI, "id": str(index), "title": f"chat {index}"} for index in range(250)]
     said = choose(
         user, ("chats.json", [*chats, 1, {"title": "bad"}]), ("x.txt", b"no"), ("y.txt", b"no")
     )

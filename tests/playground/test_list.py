@@ -1,6 +1,5 @@
 """The list of conversations: deletions are taken back, hits are shown, some are pinned, all go."""
 
-import json
 from collections.abc import Callable
 
 import httpx
@@ -9,7 +8,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.api.serving import RunningServer
 from tests.playground.accessibility import LOOKS, violations
-from tests.playground.chromium import User
+from tests.playground.chromium import User, read_body, tell_bodies
 from tests.playground.stored import records, wait_until_stored
 
 UserAt = Callable[[RunningServer], User]
@@ -60,6 +59,7 @@ def slow_the_clock(user: User) -> None:
     user.page.add_init_script(
         "const now = performance.now.bind(performance); performance.now = () => now() / 1e6;"
     )
+    tell_bodies(user.page)
     user.open()
 
 
@@ -68,7 +68,7 @@ def test_records_of_an_older_page_keep_all_that_they_had(page: Page, parrot: Run
     page.evaluate(_OLD_DATABASE)
     user = User(page, parrot.url)
     user.open()
-    assert titles(user) == ["on the server", "old"]
+    user.expect_titles("on the server", "old")
     server_record, record = records(user)
     assert (record["key"], record["isOnServer"]) == ("local-old", False)
     assert "content" not in record and "words" not in record
@@ -78,7 +78,7 @@ def test_records_of_an_older_page_keep_all_that_they_had(page: Page, parrot: Run
     ]
     page.locator("#conversations .title", has_text="old").click()
     expect(page.locator(".message")).to_have_count(2)
-    assert user.texts == ["an old question", "an old answer"]
+    user.expect_texts("an old question", "an old answer")
     page.fill("#search", "far")
     expect(page.locator("#conversations .title")).to_have_text(["on the server"])
     expect(page.locator("#conversations .snippet")).to_have_text(["far away"])
@@ -91,7 +91,7 @@ def test_a_deletion_is_taken_back_by_a_button_or_a_key(user: User, parrot: Runni
     page.get_by_role("button", name="Delete not to lose").click()
     expect(page.locator("#notice")).to_contain_text("“not to lose” is deleted.")
     expect(page.locator("#conversations .title")).to_have_count(0)
-    assert user.texts == []
+    user.expect_texts()
     page.get_by_role("button", name="Undo").press("Enter")
     expect(page.locator("#conversations .title")).to_be_focused()
     expect(page.locator(".message")).to_have_count(2)
@@ -99,7 +99,7 @@ def test_a_deletion_is_taken_back_by_a_button_or_a_key(user: User, parrot: Runni
     expect(page.locator("#conversations .title")).to_have_count(0)
     page.fill("#prompt", "words")
     page.press("#prompt", "Control+z")  # takes back the typed text alone
-    assert titles(user) == []
+    user.expect_titles()
     page.locator("#new").focus()
     page.keyboard.press("Control+z")
     expect(page.locator("#conversations .title")).to_have_text(["not to lose"])
@@ -202,7 +202,7 @@ def test_all_conversations_are_deleted_after_a_question(user: User, parrot: Runn
     question = page.locator("dialog").last
     expect(question).to_contain_text("3 conversations will be gone for good")
     expect(question).to_contain_text("1 of them is on the server.")
-    user.click("Leave it", question)
+    user.click("Cancel", question)
     assert len(titles(user)) == 3
     page.get_by_role("button", name="Delete all").click()
     user.click("Delete them", page.locator("dialog").last)
@@ -227,7 +227,7 @@ def test_the_model_makes_a_title_after_the_first_answer(
     asked: list[dict[str, object]] = []
 
     def answer(route: Route) -> None:
-        body = json.loads(route.request.post_data or "{}")
+        body = read_body(route.request)
         if body.get("stream"):
             route.continue_()
             return
@@ -255,7 +255,7 @@ def test_no_title_is_made_where_it_is_switched_off_or_a_person_gave_one(user: Us
     held: list[Route] = []
 
     def hold(route: Route) -> None:
-        body = json.loads(route.request.post_data or "{}")
+        body = read_body(route.request)
         route.continue_() if body.get("stream") else held.append(route)
 
     slow_the_clock(user)

@@ -6,14 +6,14 @@ from typing import Literal
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from ouzel.api.site.playground import PREVIEW
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import ServerConfig
 from ouzel.playground import DIRECTORY, file_names
 from tests.api.serving import RunningServer, running_server
-from tests.playground.accessibility import LOOKS, violations
+from tests.playground.accessibility import LOOKS, Violations, violations
 from tests.playground.chromium import Troubles, User
 from tests.playground.states import CHAT_WALKS
 
@@ -78,7 +78,6 @@ def test_the_page_is_light(page: Page, parrot: RunningServer) -> None:
 
 
 def test_a_key_is_asked_for_and_stays_in_the_tab(guarded: RunningServer, page: Page) -> None:
-    page.set_default_timeout(0)
     page.goto(guarded.url)
     page.wait_for_selector("dialog #api-key")
     page.fill("#api-key", "sk-\N{HORIZONTAL ELLIPSIS}")  # no header can hold it
@@ -111,7 +110,9 @@ def test_the_page_names_a_missing_key_and_offers_another_try(
     page.locator("dialog #api-key").wait_for()
     page.keyboard.press("Escape")
     expect(page.locator("#failure")).to_contain_text("An API key is needed.")
-    page.get_by_role("button", name="Try again").click()
+    again = page.get_by_role("button", name="Try again")
+    expect(again).to_be_focused()
+    again.click()
     expect(page.locator("dialog #api-key")).to_be_visible()
 
 
@@ -137,7 +138,7 @@ def test_the_keyboard_alone_suffices(user: User) -> None:
     keys.press("Control+a")
     keys.press("Delete")
     keys.press("Alt+KeyN")
-    assert user.texts == []
+    user.expect_texts()
     user.wait_until("document.activeElement.id === 'prompt'")
     keys.press("Alt+KeyH")
     expect(user.page.locator("dialog .shortcuts")).to_be_visible()
@@ -156,10 +157,28 @@ def test_dialogs_open_with_the_focus_on_their_field_or_heading(user: User) -> No
     expect(focused).to_have_id("tokenizer-text")
     user.page.keyboard.press("Escape")
     user.page.keyboard.press("Alt+KeyH")
-    expect(focused).to_have_text("Keys")
+    expect(focused).to_have_text("Shortcuts")
     user.page.keyboard.press("Escape")
     user.click("Request")
     expect(focused).to_have_text("Request")
+
+
+def test_a_double_click_opens_one_dialog(user: User) -> None:
+    """A person may click twice while the module of a dialog is loaded."""
+    page = user.page
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/manage_dialog.js", hold)
+    page.click("#manage", click_count=2)
+    while held == []:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+    expect(page.locator("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
 
 
 def test_parts_that_cannot_be_loaded_say_so_and_come_at_the_next_try(
@@ -185,7 +204,7 @@ def test_parts_that_cannot_be_loaded_say_so_and_come_at_the_next_try(
     page.click("#toggle-settings")
     expect(page.locator("#set-temperature")).to_be_visible()
     page.click("#open-shortcuts")
-    expect(page.locator("dialog[open] h2")).to_have_text("Keys")
+    expect(page.locator("dialog[open] h2")).to_have_text("Shortcuts")
 
 
 def test_answers_are_announced_to_screen_readers(user: User) -> None:
@@ -209,16 +228,10 @@ def test_every_state_obeys_the_rules_of_accessibility(
     page.emulate_media(color_scheme=scheme)
     user = User(page, parrot.url)
     user.open()
-    found: dict[str, list[str]] = {}
-
-    def look(state: str) -> None:
-        found[state] = violations(page)
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            found[state].append("the page is wider than its window")
-
+    look = Violations(page)
     for walk in CHAT_WALKS:
         walk(user, look)
-    assert {state: faults for state, faults in found.items() if faults} == {}
+    assert look.found == {}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -252,8 +265,9 @@ def test_a_server_that_is_gone_is_named_and_found_again(page: Page) -> None:
         user.open()
         user.ask("hello")
         page.route("**/v1/**", lambda route: route.abort())
-        user.ask("are you there?")
-        assert "The server cannot be reached." in page.locator(".note.error").inner_text()
+        user.send("are you there?")
+        user.skip_waits()
+        expect(page.locator(".note.error")).to_contain_text("The server cannot be reached.")
         page.unroute("**/v1/**")
         user.click("Try again")
         user.wait_for_answer()
@@ -286,7 +300,7 @@ def test_the_page_works_in_a_browser_without_storage(page: Page, parrot: Running
     expect(page.locator("#notice")).to_contain_text("gone when this page is closed")
     page.get_by_role("button", name="Delete hello").click()
     expect(page.locator("#conversations .title")).to_have_count(0)
-    assert user.texts == []
+    user.expect_texts()
 
 
 def test_the_list_on_a_phone_closes_when_a_conversation_is_chosen(user: User, page: Page) -> None:
@@ -299,7 +313,7 @@ def test_the_list_on_a_phone_closes_when_a_conversation_is_chosen(user: User, pa
     page.keyboard.press("Alt+KeyF")
     page.locator("#conversations .title").click()
     expect(page.locator("#sidebar")).to_be_hidden()
-    assert user.texts == ["hello", "hello"]
+    user.expect_texts("hello", "hello")
 
 
 def test_the_theme_stays(user: User) -> None:

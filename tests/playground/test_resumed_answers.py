@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Request, Route, expect
@@ -10,6 +11,7 @@ from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import violations
 from tests.playground.chromium import User, posts
 from tests.playground.stored import wait_until_stored
+from tests.playground.two_models import SECOND, serving_two_models
 
 LONG = ("word " * 100).strip()
 UserAt = Callable[[RunningServer], User]
@@ -69,14 +71,14 @@ def test_an_answer_goes_on_after_a_reload_and_leaves_nothing_behind(
     reopen(user)
     expect(user.page.locator(".message.assistant .content")).to_have_text(LONG)
     user.wait_for_answer()
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
     assert [url for url in posted if url.endswith("/v1/responses")] == [f"{slow.url}/v1/responses"]
     wait_until_stored(user, 2)
     wait_until_deleted(slow, user, response_id)
     user.wait_until("!Object.keys(localStorage).some((key) => key.startsWith('ouzel.answer.'))")
     reopen(user)
     expect(user.page.locator(".message")).to_have_count(2)
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
 
 
 def test_an_answer_that_has_ended_meanwhile_is_fetched(
@@ -89,7 +91,7 @@ def test_an_answer_that_has_ended_meanwhile_is_fetched(
         user.page.wait_for_timeout(20)
     reopen(user)
     expect(user.page.locator(".message.assistant .figures")).to_contain_text("tokens · prompt")
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
 
 
 def test_the_text_of_a_response_that_is_gone_stays(slow: RunningServer, user_at: UserAt) -> None:
@@ -117,7 +119,7 @@ def test_a_lost_connection_is_made_again(slow: RunningServer, user_at: UserAt) -
     expect(user.page.locator(".note.wait")).to_contain_text("The server cannot be reached.")
     user.click("Try now")
     user.wait_for_answer()
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
 
 
 def test_an_answer_that_is_lost_for_long_can_be_got_later(
@@ -127,13 +129,12 @@ def test_an_answer_that_is_lost_for_long_can_be_got_later(
     begin(user)
     user.page.route("**/v1/responses/*?stream=*", lambda route: route.abort())
     slow.break_connections()
-    for _ in range(5):
-        user.click("Try now")
+    user.skip_waits()
     expect(user.page.locator(".note.error")).to_contain_text("the connection was lost")
     user.page.unroute("**/v1/responses/*?stream=*")
     user.click("Try again")
     user.wait_for_answer()
-    assert user.texts == [LONG, LONG]
+    user.expect_texts(LONG, LONG)
     expect(user.page.locator(".note.error")).to_have_count(0)
 
 
@@ -186,7 +187,7 @@ def test_another_tab_waits_for_the_answer_and_shows_it(
     )
     user.wait_for_answer()
     expect(other.page.locator(".message")).to_have_count(2)
-    assert other.texts == [LONG, LONG]
+    other.expect_texts(LONG, LONG)
     assert len(other.titles) == 1
     assert len(user.titles) == 1
 
@@ -218,6 +219,27 @@ def test_without_a_store_the_text_stays_and_can_be_continued(
     assert "2 / 2" in user.page.locator(".message").last.inner_text()
 
 
+def test_a_page_that_is_left_keeps_the_text_until_then(
+    storeless: RunningServer, user_at: UserAt, page: Page
+) -> None:
+    page.add_init_script(
+        "const every = setInterval;"  # nothing is kept each second
+        "window.setInterval = (act, ms) => (ms === 1000 ? 0 : every(act, ms));"
+    )
+    user = user_at(storeless)
+    user.send(LONG)
+    while not (entry := kept(user)):
+        page.wait_for_timeout(20)
+    said = entry["said"]
+    assert isinstance(said, dict)
+    content = page.locator(".message.assistant .content")
+    while len(text := content.inner_text().strip()) <= len(said["content"]):
+        page.wait_for_timeout(20)
+    reopen(user)
+    expect(page.locator(".note")).to_have_text("Broken off.")
+    assert user.answer.startswith(text)
+
+
 def test_a_person_who_keeps_conversations_in_the_browser_leaves_no_response_on_the_server(
     slow: RunningServer, user_at: UserAt, page: Page
 ) -> None:
@@ -227,4 +249,35 @@ def test_a_person_who_keeps_conversations_in_the_browser_leaves_no_response_on_t
     with page.expect_request("**/v1/chat/completions"):
         user.send("ok")
     user.wait_for_answer()
-    assert user.texts == ["ok", "ok"]
+    user.expect_texts("ok", "ok")
+
+
+def test_tools_behind_a_resumed_answer_of_another_model_go_to_that_model(
+    page: Page, tmp_path: Path
+) -> None:
+    expression = " + ".join(["1"] * 100)
+    arguments = json.dumps({"name": "calculator", "arguments": {"expression": expression}})
+    store_url = f"sqlite:///{tmp_path / 'store.sqlite3'}"
+    with serving_two_models(store_url=store_url, step_s=0.005, calls_tools=True) as server:
+        user = User(page, server.url)
+        user.open()
+        user.open_settings()
+        page.check("#tool-calculator")
+        page.uncheck("#set-runsBuiltinTools")
+        user.ask(f"<tool_call>\n{arguments}\n</tool_call>")
+        wait_until_stored(user, 2)
+        page.check("#set-runsBuiltinTools")
+        user.click("Regenerate with another model")
+        page.locator("dialog").get_by_role("button", name=SECOND, exact=True).click()
+        while not kept(user).get("responseId"):
+            page.wait_for_timeout(20)
+        page.goto("about:blank")
+        for engine in [each.model.engine for each in server.catalogue]:
+            while engine.num_unfinished > 0:
+                page.wait_for_timeout(20)
+        with page.expect_request(
+            lambda request: request.method == "POST" and request.url.endswith("/v1/responses")
+        ) as asked:
+            reopen(user)
+        assert json.loads(asked.value.post_data or "{}")["model"] == SECOND
+        user.wait_for_answer()

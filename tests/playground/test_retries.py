@@ -57,10 +57,9 @@ def test_a_request_that_is_refused_for_now_is_sent_again(status: int, user: User
     note = user.page.locator(".note.wait")
     what = "cannot be reached" if status == 0 else "is busy"
     expect(note).to_contain_text(f"The server {what}. Next try in ")
-    assert violations(user.page) == []
     refusals.is_over = True
     user.wait_for_answer()  # no click is needed
-    assert user.texts == ["hello", "hello"]
+    user.expect_texts("hello", "hello")
     expect(note).to_have_count(0)
     heard = user.page.evaluate("window.announced")
     assert len([text for text in heard if "tries again by itself" in text]) == 1
@@ -70,6 +69,7 @@ def test_the_time_that_the_server_names_is_waited(user: User) -> None:
     refusals = Refusals(user.page, 429, {"retry-after": "3000"})
     user.send("hello")
     expect(user.page.locator(".note.wait")).to_contain_text("in 2,9")
+    assert violations(user.page) == []
     refusals.is_over = True
     user.page.get_by_role("button", name="Try now").focus()
     user.page.keyboard.press("Enter")
@@ -95,7 +95,7 @@ def test_waiting_is_stopped(way: str, user: User) -> None:
 
 
 def test_after_five_tries_the_error_is_shown(user: User) -> None:
-    refusals = Refusals(user.page, 429)
+    refusals = Refusals(user.page, 429, {"retry-after": "3000"})  # the page makes no try by itself
     user.send("hello")
     for number in range(1, 6):
         expect(user.page.locator(".note.wait")).to_be_visible()
@@ -167,7 +167,7 @@ def test_a_full_server_answers_when_it_has_room(user_at: UserAt) -> None:
         for thread in threads:
             thread.join()
         user.wait_for_answer()
-        assert user.texts == ["hello", "hello"]
+        user.expect_texts("hello", "hello")
 
 
 def occupy(server: RunningServer, stop: threading.Event) -> None:

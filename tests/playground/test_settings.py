@@ -9,6 +9,7 @@ from playwright.sync_api import FilePayload, Page, expect
 
 from tests.api.serving import RunningServer
 from tests.playground.chromium import User
+from tests.playground.stored import wait_until_stored
 from tests.playground.two_models import FIRST, SECOND, serving_two_models
 
 
@@ -29,11 +30,17 @@ def user(page: Page, two_models: RunningServer) -> User:
 def open_conversation(user: User, title: str) -> None:
     user.page.locator("#conversations .title", has_text=title).first.click()
     expect(user.page.locator("#title")).to_have_text(title)
+    wait_for_settings(user.page)
 
 
-def choose_model(user: User, name: str) -> None:
-    user.page.click("#model")
-    user.page.locator("dialog").get_by_role("button", name=name, exact=True).click()
+def begin_conversation(page: Page) -> None:
+    page.click("#new")
+    wait_for_settings(page)
+
+
+def wait_for_settings(page: Page) -> None:
+    """Waits until the fields belong to the conversation that is shown."""
+    expect(page.locator("#settings-fields[aria-busy]")).to_have_count(0)
 
 
 def offer_preset_file(user: User, content: object) -> None:
@@ -46,13 +53,13 @@ def test_settings_come_back_with_their_conversation(user: User, page: Page) -> N
     user.open_settings()
     page.fill("#set-temperature", "0.3")
     page.fill("#set-system", "Be brief.")
-    choose_model(user, SECOND)
+    user.choose_model(SECOND)
     user.ask("first")
-    page.click("#new")
+    begin_conversation(page)
     expect(page.locator("#set-system")).to_have_value("Be brief.")  # those used last
     page.fill("#set-system", "Be long.")
     page.fill("#set-temperature", "")
-    choose_model(user, FIRST)
+    user.choose_model(FIRST)
     user.ask("second")
     open_conversation(user, "first")
     expect(page.locator("#set-system")).to_have_value("Be brief.")
@@ -88,6 +95,7 @@ def test_an_answer_names_its_model_and_another_model_makes_a_branch(
     expect(names).to_have_text([FIRST, SECOND])
     names.first.click()
     expect(answer.locator(".role")).to_have_text(f"Answer · {FIRST}")
+    wait_until_stored(user, 3)
     page.reload()
     page.wait_for_selector("body.ready")
     open_conversation(user, "who are you?")
@@ -111,7 +119,7 @@ def test_a_preset_is_saved_chosen_renamed_and_deleted(user: User, page: Page) ->
     expect(page.locator("#set-temperature")).to_have_value("0.7")
     page.select_option("#begin-with", "preset:warm")
     page.fill("#set-temperature", "0.2")
-    page.click("#new")
+    begin_conversation(page)
     expect(page.locator("#set-temperature")).to_have_value("0.7")
     page.select_option("#preset", "warm")
     expect(page.get_by_role("button", name="Rename", exact=True)).to_be_visible()

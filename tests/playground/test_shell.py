@@ -11,7 +11,7 @@ from ouzel.config import ServerConfig
 from ouzel.playground import LANGUAGES
 from tests.api.serving import running_server
 from tests.playground.accessibility import violations
-from tests.playground.chromium import Troubles, User
+from tests.playground.chromium import Troubles, User, skip_unless_chromium
 from tests.playground.front import Front, serving_front
 
 _CACHED = """async () => {
@@ -71,6 +71,7 @@ def test_the_manifest_follows_the_language_and_the_prefix() -> None:
 
 
 def test_chromium_finds_no_fault_in_the_manifest(user: User) -> None:
+    skip_unless_chromium(user.page)
     session = user.page.context.new_cdp_session(user.page)
     answer = session.send("Page.getAppManifest")
     assert answer["errors"] == []
@@ -89,10 +90,10 @@ def test_the_page_opens_without_its_server(installable: Page, front: Front) -> N
         user.page.wait_for_selector("body.ready")
         expect(user.page.locator("#no-chat")).to_contain_text("The server is away.")
         expect(user.page.locator("#composer")).to_be_hidden()
-        assert user.titles == ["hello"]
+        user.expect_titles("hello")
         user.page.click("#conversations .title")
         expect(user.page.locator(".message")).to_have_count(2)
-        assert user.texts == ["hello", "hello"]
+        user.expect_texts("hello", "hello")
         assert violations(user.page) == []
 
         front.behind = server.url
@@ -104,7 +105,6 @@ def test_only_the_shell_is_kept(installable: Page) -> None:
     config = ServerConfig(api_key=("sk-right",), root_path="/llm")
     with running_server(config=config) as server:
         user = User(installable, f"{server.url}/llm/")
-        user.page.set_default_timeout(0)
         user.page.goto(user.url)
         user.page.fill("#api-key", "sk-right")
         user.page.keyboard.press("Enter")
@@ -178,6 +178,12 @@ def test_a_person_forgets_the_copy(installable: Page, front: Front) -> None:
         user.open_settings()
         user.page.click("#offline-copy")
         expect(user.page.locator("#offline-copy")).to_have_text("Keep an offline copy")
+        for name in (
+            "Forget the offline copy",
+            "Keep an offline copy",
+        ):  # the page is not loaded again
+            user.page.click("#offline-copy")
+            expect(user.page.locator("#offline-copy")).to_have_text(name)
         assert violations(user.page) == []
         assert user.page.evaluate(_CACHED) == []
         user.page.reload()

@@ -10,7 +10,7 @@ from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import LOOKS, violations
-from tests.playground.chromium import User
+from tests.playground.chromium import User, read_body, tell_bodies
 from tests.prompts.families import QWEN
 
 UserAt = Callable[[RunningServer], User]
@@ -46,12 +46,13 @@ def test_an_example_fills_the_composer_and_sets_what_it_needs(
     user_at: UserAt, tooled: RunningServer
 ) -> None:
     user = user_at(tooled)
+    tell_bodies(user.page)
     user.page.locator(".example", has_text="calculator").press("Enter")
     expect(user.page.locator("#prompt")).to_be_focused()
     expect(user.page.locator("#prompt")).to_have_value("What is 1234 * 5678? Use the calculator.")
     with user.page.expect_request("**/v1/chat/completions") as sent:
         user.page.keyboard.press("Enter")
-    tools = (sent.value.post_data_json or {})["tools"]
+    tools = read_body(sent.value)["tools"]
     assert [tool["function"]["name"] for tool in tools] == ["calculator"]
     user.wait_for_answer()
 
@@ -59,16 +60,17 @@ def test_an_example_fills_the_composer_and_sets_what_it_needs(
     user.page.click("#new")
     with user.page.expect_request("**/v1/chat/completions") as sent:
         user.send("hello")
-    assert "tools" not in (sent.value.post_data_json or {})
+    assert "tools" not in read_body(sent.value)
 
 
 def test_one_example_after_another_sets_only_its_own(user_at: UserAt, plain: RunningServer) -> None:
     user = user_at(plain)
+    tell_bodies(user.page)
     user.page.locator(".example", has_text="JSON").click()
     user.page.locator(".example", has_text="Ask a question").click()
     with user.page.expect_request("**/v1/chat/completions") as sent:
         user.page.keyboard.press("Enter")
-    assert "response_format" not in (sent.value.post_data_json or {})
+    assert "response_format" not in read_body(sent.value)
 
 
 def test_the_demo_model_says_how_to_serve_a_real_one(user_at: UserAt, plain: RunningServer) -> None:
@@ -86,10 +88,12 @@ def test_the_demo_model_says_how_to_serve_a_real_one(user_at: UserAt, plain: Run
 def test_the_welcome_obeys_the_rules_of_accessibility(
     page: Page, tooled: RunningServer, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    page.set_viewport_size({"width": width, "height": 800})
+    page.set_viewport_size({"width": width, "height": 480})
     page.emulate_media(color_scheme=scheme)
     user = User(page, tooled.url)
     user.open()
     expect(page.locator(".example")).to_have_count(3)
     assert violations(page) == []
+    # the greeting is in sight, and the examples below it are not
+    assert page.evaluate("document.querySelector('#thread').scrollTop") == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

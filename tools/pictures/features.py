@@ -30,6 +30,19 @@ $$\det\begin{pmatrix} a & b \\ c & d \end{pmatrix} = ad - bc,
 - [x] written as MathML
 - [ ] fetched from elsewhere"""
 
+_DIAGRAMS = """```mermaid
+graph LR
+  A[Question] --> B{Tools?}
+  B -->|yes| C[MCP server]
+  C --> D(Answer)
+  B -->|no| D
+```
+
+```html
+<h1 style="font: 2rem serif; color: teal">A page in a frame without a network</h1>
+<button onclick="this.textContent = 'It runs'">Try it</button>
+```"""
+
 
 def take_formulas(browser: Browser, server: RunningServer, path: Path) -> None:
     page = browser.new_page(viewport={"width": 1000, "height": 640}, color_scheme="light")
@@ -78,3 +91,19 @@ def take_right_to_left(browser: Browser, server: RunningServer, path: Path) -> N
     user.ask("What is 17 plus 25?")
     page.screenshot(path=path)
     context.close()
+
+
+def take_diagrams(browser: Browser, server: RunningServer, path: Path) -> None:
+    """Takes a diagram and a page that a model has written, as they are shown."""
+    page = browser.new_page(viewport={"width": 1000, "height": 1000})
+    with running_server({"max_model_len": 8192}) as parrot:
+        user = User(page, parrot.url)
+        user.open()
+        user.ask(_DIAGRAMS)
+        answer = page.locator(".message.assistant")
+        user.click("Show as a picture", answer)
+        user.click("Preview", answer)
+        page.frame_locator("iframe").get_by_role("button").click()
+        page.mouse.move(0, 0)
+        page.screenshot(path=path)
+        page.close()

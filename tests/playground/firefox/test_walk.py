@@ -3,16 +3,19 @@
 `just firefox` runs these tests, and all other tests of the playground in Firefox too.
 """
 
+import io
 import re
 from collections.abc import Callable, Iterator
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from PIL import Image
+from playwright.sync_api import Browser, FloatRect, Page, expect
 
 from tests.api.serving import RunningServer, running_server
-from tests.playground.accessibility import violations
+from tests.playground.accessibility import Violations, violations
 from tests.playground.chromium import User
+from tests.playground.rooms import ROOMS
 from tests.playground.states import CHAT_WALKS
 
 pytestmark = pytest.mark.release("the playground in Firefox")
@@ -43,7 +46,7 @@ def test_a_person_asks_stops_edits_and_turns_between_branches(
     user.page.fill(".editor", "another question")
     user.click("Send as another branch", user.message(0))
     user.wait_for_answer()
-    assert user.texts == ["another question", "another question"]
+    user.expect_texts("another question", "another question")
     user.click("Branch before", user.message(0))
     assert user.texts[0].startswith("word word")
 
@@ -84,6 +87,24 @@ def test_conversations_theme_and_language_outlive_the_page(user: User) -> None:
     assert violations(user.page) == []
 
 
+def test_scrollbars_have_the_colours_of_the_theme(browser: Browser, parrot: RunningServer) -> None:
+    """Uses a page of its own: Playwright's pictures break the policy of the page in Firefox."""
+    context = browser.new_context()
+    user = User(context.new_page(), parrot.url)
+    user.open()
+    user.ask("a\n\n" * 60)
+    user.page.click("#theme")
+    user.page.click("#theme")
+    assert user.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    box = user.page.locator("#thread").bounding_box()
+    assert box is not None
+    edge = box["x"] + box["width"] - 8
+    clip = FloatRect(x=edge, y=box["y"] + 50, width=4, height=200)
+    picture = Image.open(io.BytesIO(user.page.screenshot(clip=clip))).convert("L")
+    assert max(picture.tobytes()) < 200  # the brightest point
+    context.close()
+
+
 def test_a_person_needs_only_keys(user: User) -> None:
     keys = user.page.keyboard
     keys.type("by keys")
@@ -117,13 +138,17 @@ def test_every_state_obeys_the_rules_of_accessibility(
     page.evaluate("theme => localStorage.setItem('ouzel.theme', theme)", theme)
     user.open()
     assert page.evaluate("document.documentElement.dataset.theme") == theme
-    found: dict[str, list[str]] = {}
-
-    def look(state: str) -> None:
-        found[state] = violations(page)
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            found[state].append("the page is wider than its window")
-
+    look = Violations(page)
     for walk in CHAT_WALKS:
         walk(user, look)
-    assert {state: faults for state, faults in found.items() if faults} == {}
+    assert look.found == {}
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_person_walks_through_every_room(page: Page, name: str) -> None:
+    """Each state must obey the rules of accessibility, too."""
+    room = ROOMS[name]
+    look = Violations(page)
+    with room.serving() as server:
+        room.walk(User(page, server.url), look)
+    assert look.found == {}

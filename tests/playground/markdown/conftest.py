@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.playground.chromium import Troubles
+from tests.playground.chromium import HANG_MS, Troubles
 from tests.playground.markdown.drawing import Drawing
 from tests.playground.pages import Pages, serving_pages
 
@@ -21,7 +21,7 @@ def page_of_all(browser: Browser) -> Iterator[tuple[Page, Troubles]]:
     """One page for all tests of a module, because hundreds of browser contexts would be slow."""
     context = browser.new_context()
     page = context.new_page()
-    page.set_default_timeout(0)
+    page.set_default_timeout(HANG_MS)
     yield page, Troubles(page)
     context.close()
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Dialog, Frame, Page, expect
 
+from ouzel.api.site.playground import PREVIEW
+from tests.playground.chromium import HANG_MS
 from tests.playground.markdown.drawing import Drawing
 from tests.playground.markdown.spy import Spy, running_spy
 from tests.playground.pages import Pages
@@ -111,7 +113,7 @@ class Victim:
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
         self.harm: list[str] = []
-        page.set_default_timeout(0)
+        page.set_default_timeout(HANG_MS)
         page.goto(url)
         page.context.on("page", lambda _: self.harm.append("window"))
         page.on("dialog", self._refuse)
@@ -128,6 +130,8 @@ class Victim:
         handle = self.page.locator("iframe").element_handle()
         frame = handle.content_frame()
         assert frame is not None
+        while not frame.url.endswith(PREVIEW):  # it begins with an empty page
+            self.page.wait_for_timeout(20)
         return frame
 
 
@@ -158,7 +162,7 @@ def test_the_spy_sees_what_is_allowed(browser: Browser, spy: Spy) -> None:
     """The attacks work where nothing stops them, so the tests above can fail."""
     context = browser.new_context()
     page = context.new_page()
-    page.set_default_timeout(0)
+    page.set_default_timeout(HANG_MS)
     page.goto(f"http://127.0.0.1:{spy.port}/")
     for name in ("fetch", "picture", "rtc"):
         spy.seen.clear()

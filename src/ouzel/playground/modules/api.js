@@ -8,6 +8,7 @@ const keptKey = new KeptText("sessionStorage", "ouzel.apiKey");
 /** What is said of an answer whose end did not come. */
 export const BROKEN_OFF = translate("server.brokeOff");
 const UNREACHABLE = translate("server.unreachable");
+const MAX_MESSAGE = 2000; // characters
 /** The server's root, which a proxy may have put below a prefix. */
 export const ROOT = new URL("../../", import.meta.url);
 
@@ -124,8 +125,14 @@ function sentForm(path, { form, onProgress, signal }, key) {
 async function errorOf(response) {
   const body = await response.json().catch(() => null);
   const said = body?.error ?? {};
-  const message = said.message ?? translate("server.status", { status: String(response.status) });
+  const message = sentText(said.message) ?? translate("server.status", { status: String(response.status) });
   return new ApiError(response.status, message, { field: said.param, retryAfter_s: secondsUntil(response.headers.get("retry-after")) });
+}
+
+/** Returns a text of the server as far as it is shown; null where it is none. */
+export function sentText(text) {
+  if (typeof text !== "string") return null;
+  return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE).toWellFormed()}…` : text;
 }
 
 /** Reads a header that has seconds or a date; null where it has neither. */

@@ -7,13 +7,17 @@ const MAX_TASK_MS = 12; // many events may come at once: between them the page h
 export async function* eventsOf(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
+  let pieces = []; // that came behind it, of an event that has not ended
   let begun = performance.now();
   try {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
+      pieces.push(value);
+      if (!/[\r\n]\n/.test((pieces.at(-2) ?? rest).slice(-1) + value)) continue; // to read a long event for each piece takes long
+      const blocks = (rest + pieces.join("")).replaceAll("\r\n", "\n").split("\n\n");
       rest = blocks.pop();
+      pieces = [];
       for (const data of blocks.map(dataOf)) {
         if (data === END) return;
         if (performance.now() - begun > MAX_TASK_MS) {

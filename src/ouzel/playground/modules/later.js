@@ -3,6 +3,18 @@
 import { notice } from "./notice.js";
 import { translate } from "./texts/texts.js";
 
+let newestWish = null; // of a part that opens something
+
+/**
+ * Loads a part and gives it to `open`, unless a person has wished for another part, or once more for this one, before it
+ * came: a double click opens one dialog.
+ */
+export async function openPart(load, open) {
+  const wish = (newestWish = {});
+  const part = await loadPart(load);
+  if (part !== null && wish === newestWish) open(part);
+}
+
 /**
  * Returns the module that `load` imports. Returns null where it cannot be loaded, as the server may be away: a notice says so,
  * with a button for `again` if that is given. The next call tries once more.

@@ -45,6 +45,7 @@ function showFailure(error) {
   const again = button(translate("page.tryAgain"), () => location.reload(), { class: "primary" });
   fill(byId("failure"), element("p", { text: error.message }), again);
   byId("failure").hidden = false;
+  again.focus(); // a dialog that was closed before the page was ready leaves the focus nowhere
 }
 
 begin();

@@ -1,5 +1,6 @@
 // Holds a value against a JSON schema (draft 2020-12). Keywords that are not known here are named, not passed over.
 
+import { isObject } from "./objects.js";
 import { LANGUAGE, translate } from "./texts/texts.js";
 
 const ANNOTATIONS = new Set(["$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "format", "deprecated", "readOnly", "writeOnly", "strict"]);
@@ -177,10 +178,6 @@ function resolved(root, pointer) {
 /** Says whether a quotient is whole, but for what binary fractions cannot hold: 0.07 is a multiple of 0.01. */
 function isWhole(quotient) {
   return Math.abs(quotient - Math.round(quotient)) <= Math.abs(quotient) * 4 * Number.EPSILON;
-}
-
-function isObject(value) {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isSame(one, other) {

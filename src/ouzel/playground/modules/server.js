@@ -134,12 +134,11 @@ function nameOf({ type, server_label: label }) {
   return label === undefined ? type : `${type}:${label}`;
 }
 
-/** Returns a field's name and what it may hold: its description, and its range where it is a number. */
+/** Returns a field's name and what it may hold: its range where it is a number. */
 function toField([name, schema]) {
   const alternatives = schema.anyOf ?? [schema];
   const number = alternatives.find((each) => each.type === "number" || each.type === "integer") ?? {};
   const field = {
-    description: schema.description ?? "",
     isInteger: number.type === "integer",
     minimum: number.minimum ?? number.exclusiveMinimum ?? null,
     maximum: number.maximum ?? number.exclusiveMaximum ?? null,

@@ -1,16 +1,18 @@
 // One answer while it streams: chunks go into a message, and the times of their arrival into its figures.
 
-import { ApiError, BROKEN_OFF } from "../api.js";
+import { ApiError, BROKEN_OFF, sentText } from "../api.js";
 import { translate } from "../texts/texts.js";
 import { backgroundEvents } from "./background.js";
 import { message } from "./conversation.js";
-import { ResponseReader, failOpenCalls } from "./response_answer.js";
+import { ResponseReader, failOpenCalls, toToken } from "./response_answer.js";
 import { Tries, isBusy, isUnreached } from "./tries.js";
 
 // The rate of an answer is that between its first and last token, unless these came too close together to measure it, or
 // tokens were held back, as those of calls are until they can be read: then it is that since the request was sent.
 const MIN_STREAMED_MS = 100;
 const MAX_TOKENS_PER_DELTA = 8;
+const MAX_CALLS = 1000; // of an answer
+const UNREADABLE = [TypeError, RangeError, SyntaxError]; // what comes of events of another form
 const ignore = () => {};
 
 /**
@@ -76,13 +78,15 @@ class Filling {
       const isRefused = error.status > 0 && !this.#hasBegun && this.id === null; // it runs nothing then
       if (this.input !== null && !isRefused && into.error?.responseId === undefined) failOpenCalls(into, this.input);
     }
+    if (into.toolCalls.includes(undefined)) into.toolCalls.splice(0, Infinity, ...into.toolCalls.filter(Boolean));
     into.figures = clock.figures(into.finishReason === "stopped");
     return into;
   }
 
   /** An error with a `responseId` leaves an answer that the server may still have, or still be making. */
   #describe(error) {
-    const { message: text, field = null, status = 0 } = error;
+    const { field = null, status = 0 } = error;
+    const text = UNREADABLE.some((kind) => error instanceof kind) ? translate("answer.unreadable") : sentText(error.message);
     if (this.id !== null && status === 404) return { message: translate("answer.isGone"), field, status };
     const isLost = this.id !== null && error instanceof ApiError && (isUnreached(error) || isBusy(error));
     return { message: text, field, status, ...(isLost ? { responseId: this.id } : {}) };
@@ -90,7 +94,7 @@ class Filling {
 }
 
 function takeChunk(into, { error, choices, usage }, clock, onDelta) {
-  if (error) throw new Error(error.message);
+  if (error) throw new Error(typeof error === "string" ? error : sentText(error.message) ?? translate("answer.responseFailed"));
   if (choices[0]) takeChoice(into, choices[0], clock, onDelta);
   if (usage) clock.usage = usage;
 }
@@ -108,15 +112,12 @@ function takeChoice(into, { delta, logprobs, finish_reason: finishReason }, cloc
 }
 
 function takeCall(calls, { index, id, function: called }) {
+  if (!(Number.isInteger(index) && index >= 0 && index < MAX_CALLS)) throw new Error(translate("answer.unreadable"));
   calls[index] ??= { id: "", name: "", arguments: "" };
   const call = calls[index];
-  if (id) call.id = id;
+  if (id) call.id = String(id);
   if (called?.name) call.name += called.name;
   call.arguments += called?.arguments ?? "";
-}
-
-function toToken({ token, logprob, top_logprobs: alternatives }) {
-  return { text: token, logprob, alternatives: alternatives.map((each) => ({ text: each.token, logprob: each.logprob })) };
 }
 
 /** Times are in milliseconds since the request was sent. `isLate`: nobody looked on when the answer began. */

@@ -17,6 +17,7 @@ export function pathOfResponse(id) {
 export async function* backgroundEvents(api, { body, id = null, signal, tries, mayRepeat, onId }) {
   let events = null;
   let last = -1;
+  let isCounted = true; // else nobody knows where to go on
   try {
     if (id === null) {
       events = await tries.run(() => begin(api, body, signal), mayRepeat);
@@ -25,16 +26,18 @@ export async function* backgroundEvents(api, { body, id = null, signal, tries, m
       try {
         events ??= await tries.run(() => api.openStream(`${pathOfResponse(id)}?stream=true&starting_after=${last}`, { signal }), isPassing);
         for await (const event of events) {
+          if (id === null) onId((id = String(event.response.id)));
+          if (event.sequence_number <= last) continue; // it has come before
           tries.reset();
-          if (id === null) onId((id = event.response.id));
-          last = event.sequence_number ?? last;
+          isCounted = Number.isSafeInteger(event.sequence_number);
+          if (isCounted) last = event.sequence_number;
           yield event;
           if (ENDS.includes(event.type)) return;
         }
       } catch (error) {
         if (id === null || !isUnreached(error)) throw error;
       }
-      if (id === null) throw new ApiError(0, BROKEN_OFF);
+      if (id === null || !isCounted) throw new ApiError(0, BROKEN_OFF);
       events = null;
       await tries.waitAfter(new ApiError(0, BROKEN_OFF));
     }

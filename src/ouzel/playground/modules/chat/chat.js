@@ -3,13 +3,13 @@
 import { deleteUploaded, downloadFromSandbox } from "../files/files_of_server.js";
 import { isForPython } from "../files/kinds.js";
 import { shortName } from "../files/names.js";
-import { loadPart } from "../later.js";
+import { openPart } from "../later.js";
 import { PYTHON } from "../server.js";
 import { isSettled } from "../storage/server_keeper.js";
 import { translate } from "../texts/texts.js";
 import { Conversation, message, titleOf } from "./conversation.js";
 import { bodyFor, hasServerTools, withoutSecrets } from "./request.js";
-import { RunningAnswers, addResults } from "./running.js";
+import { addResults } from "./running.js";
 import { Thread } from "./thread.js";
 import { unseenText } from "./unseen.js";
 
@@ -17,11 +17,14 @@ export class Chat {
   #conversation = new Conversation();
   #opening = null; // the key of a conversation that is to be shown once it has come
 
-  /** `view.release` gives away a conversation that another part of the page holds. `view.onState` is called when another conversation is shown, or an answer begins or ends. */
-  constructor({ api, settings, library, view }) {
-    Object.assign(this, { api, settings, library, view });
+  /**
+   * `running` are the answers that the page makes. `view.release` gives away a conversation that another part of the page
+   * shows. `view.onState` is called when another conversation is shown, or an answer begins or ends.
+   */
+  constructor({ api, settings, library, running, view }) {
+    Object.assign(this, { api, settings, library, running, view });
     this.thread = new Thread(view.container, this, view.toEnd);
-    this.running = new RunningAnswers({ api, settings, view: this.#runningView(), save: (conversation) => this.#save(conversation) });
+    running.watch(this.#runningView());
   }
 
   get current() {
@@ -55,7 +58,7 @@ export class Chat {
   /** Shows the conversation of this key, unless another one is shown or an answer is asked for before it has come. */
   async open(key) {
     const opening = (this.#opening = { key });
-    const held = this.running.held(key) ?? this.view.release(key);
+    const held = this.view.release(key) ?? this.running.held(key);
     const [loaded] = await Promise.all([held ?? this.library.load(key), this.thread.prepare()]);
     if (opening === this.#opening) this.#show(this.running.held(key) ?? loaded);
   }
@@ -187,11 +190,10 @@ export class Chat {
     this.thread.show(this.#conversation);
   }
 
-  async showRequest(node) {
+  showRequest(node) {
     if (this.settings.faults.length > 0) return this.#noticeFaults();
     const body = withoutSecrets(bodyFor(this.settings, this.#conversation.path(node.parent)));
-    const dialogs = await loadPart(() => import("../dialogs/request_dialog.js"));
-    dialogs?.showRequest(body);
+    openPart(() => import("../dialogs/request_dialog.js"), (part) => part.showRequest(body));
   }
 
   /** Returns the results of the other calls of an answer, which one that is edited has behind it. */
@@ -255,7 +257,7 @@ export class Chat {
   }
 
   #save(conversation) {
-    return this.library.save(conversation, { onServer: this.settings.keepsOnServer });
+    return this.running.save(conversation);
   }
 
   #show(conversation) {

@@ -113,15 +113,16 @@ export class Composer {
     this.#take(filesOfDrop(event.dataTransfer, MAX_FILES));
   }
 
-  /** `files` may be a promise. */
+  /** `files` may be a promise. Files that are taken later stand behind these, however long each is read. */
   #take(files) {
     const taken = files instanceof Promise ? files : [...files];
-    this.#reading = Promise.all([this.#reading, this.#add(taken)]);
+    this.#reading = this.#add(taken, this.#reading).catch((error) => this.notice(error.message, () => false));
   }
 
-  async #add(taken) {
+  async #add(taken, before) {
     for (const picker of this.pickers) picker.value = "";
     const files = await taken;
+    await before;
     const numFree = Math.max(0, MAX_FILES - this.attachments.items.length);
     if (files.length > numFree) this.notice(translate("composer.tooManyFiles", { count: MAX_FILES }), () => false);
     this.attachments.add(await this.attaching.attach(files.slice(0, numFree)));

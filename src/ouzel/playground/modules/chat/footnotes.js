@@ -4,7 +4,9 @@ import { pageAddress } from "../markdown/addresses.js";
 import { translate } from "../texts/texts.js";
 
 const MAX_QUOTE = 280; // characters
+const MAX_TITLE = 500;
 const SECTIONS = /^(?=【\d{1,6}】)/m;
+const MARKER = /^【\d{1,6}】/;
 
 /**
  * Returns the footnotes of an answer, in the order in which its text names them. `hosted` are the items of tools until
@@ -12,10 +14,11 @@ const SECTIONS = /^(?=【\d{1,6}】)/m;
  */
 export function footnotesOf(citations, hosted) {
   const footnotes = new Map();
+  const sections = sectionsOf(hosted);
   for (const citation of citations) {
     const key = citation.marker || citation.url || citation.file_id || citation.filename;
     if (footnotes.has(key)) continue;
-    footnotes.set(key, { number: footnotes.size + 1, ...sourceOf(citation), quote: quoteOf(citation, hosted) });
+    footnotes.set(key, { number: footnotes.size + 1, ...sourceOf(citation), quote: quoteOf(citation, sections) });
   }
   return [...footnotes.values()];
 }
@@ -33,7 +36,7 @@ function sourceOf({ type, marker, url, title, filename, file_id: fileId, contain
   const address = type === "url_citation" ? pageAddress(url ?? "") : null;
   return {
     marker,
-    title: oneLine(title || filename || url || "") || translate("sources.nameless"),
+    title: oneLine(title || filename || url || "").slice(0, MAX_TITLE).toWellFormed() || translate("sources.nameless"),
     url: address,
     host: address === null ? "" : new URL(address).host,
     fileId: fileId ?? null,
@@ -41,15 +44,22 @@ function sourceOf({ type, marker, url, title, filename, file_id: fileId, contain
   };
 }
 
-/** Returns what the newest tool that showed the source has said of it; empty where that is unknown. */
-function quoteOf({ marker, title, filename }, hosted) {
-  if (!marker) return "";
+/** Returns what the newest tool that showed each source has said of it, by markers. */
+function sectionsOf(hosted) {
+  const sections = new Map();
   for (const { output } of [...hosted].reverse()) {
-    if (typeof output !== "string" || !output.includes(marker)) continue;
-    const section = output.split(SECTIONS).find((each) => each.startsWith(marker));
-    if (section !== undefined) return shortened(withoutHead(section.slice(marker.length), title || filename || ""));
+    if (typeof output !== "string") continue;
+    for (const section of output.split(SECTIONS)) {
+      const marker = MARKER.exec(section)?.[0];
+      if (marker !== undefined && !sections.has(marker)) sections.set(marker, section.slice(marker.length));
+    }
   }
-  return "";
+  return sections;
+}
+
+function quoteOf({ marker, title, filename }, sections) {
+  const section = marker ? sections.get(marker) : undefined;
+  return section === undefined ? "" : shortened(withoutHead(section, title || filename || ""));
 }
 
 /** Leaves out the lines above a text, which have the title and the address. */
@@ -62,7 +72,7 @@ function withoutHead(section, title) {
 }
 
 function shortened(text) {
-  const characters = [...oneLine(text)];
+  const characters = [...oneLine(text.slice(0, 20 * MAX_QUOTE))];
   return characters.length > MAX_QUOTE ? `${characters.slice(0, MAX_QUOTE).join("").trimEnd()}…` : characters.join("");
 }
 

@@ -1,5 +1,6 @@
 // What the browser keeps of an answer while it is made, so that a page that is loaded again can go on with it: its place,
-// its text so far, and the id of its response where the server makes it in the background.
+// its text so far, and the id of its response where the server makes it in the background. It is kept each second, and when
+// the page is left.
 
 const PREFIX = "ouzel.answer.";
 const EVERY_MS = 1000;
@@ -9,6 +10,7 @@ const PARTS = ["content", "reasoning", "toolCalls", "citations", "hosted", "sche
 /** Keeps one answer until it has ended. */
 export class KeptAnswer {
   #timer = null;
+  #leave = () => this.#write();
   #isOver = false;
   #conversation;
   #node;
@@ -35,7 +37,9 @@ export class KeptAnswer {
     if (this.#isOver) return;
     this.key = this.#conversation.key ?? null;
     this.#write();
-    this.#timer ??= setInterval(() => this.#write(), EVERY_MS);
+    if (this.#timer !== null) return;
+    this.#timer = setInterval(() => this.#write(), EVERY_MS);
+    addEventListener("pagehide", this.#leave);
   }
 
   /** Keeps the entry as it is: a later page, or another try, goes on with it. */
@@ -52,6 +56,7 @@ export class KeptAnswer {
   #close() {
     this.#isOver = true;
     clearInterval(this.#timer);
+    removeEventListener("pagehide", this.#leave);
   }
 
   #write() {

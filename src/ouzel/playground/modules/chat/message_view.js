@@ -29,6 +29,7 @@ export class MessageView {
   #citations = null;
   #numCited = 0; // citations that have footnotes
   #waitNote = null;
+  #frame = null; // in which calls are drawn
   #place = null;
   #settledAs = ""; // what of the place can be seen
 
@@ -37,7 +38,7 @@ export class MessageView {
     this.node = node;
     this.actions = actions;
     const { role } = node.message;
-    const name = NAMES[role] ? translate(NAMES[role]) : role;
+    const name = Object.hasOwn(NAMES, role) ? translate(NAMES[role]) : role;
     const { model } = node.message;
     const heading = element("h2", { class: "role" }, name, ...(model === null ? [] : [" · ", element("bdi", { class: "made-by", text: model })]));
     this.element = element("article", { class: `message ${role}`, "aria-label": name, tabindex: -1 }, heading, this.#reasoning, this.#content, this.#notes, this.#footer);
@@ -48,6 +49,13 @@ export class MessageView {
   append({ content, reasoning }) {
     if (reasoning) this.#think(reasoning);
     if (content) this.#markdown.append(content);
+    const { toolCalls, hosted } = this.node.message;
+    if (toolCalls.length + hosted.length > 0) this.#frame ??= requestAnimationFrame(() => this.#drawTools());
+  }
+
+  /** Draws the calls of an answer that streams; each word of it would be too often. */
+  #drawTools() {
+    this.#frame = null;
     if (this.node.message.toolCalls.length > 0) this.#drawCalls(false);
     this.#drawHosted(false);
   }
@@ -68,6 +76,8 @@ export class MessageView {
     if (settledAs === this.#settledAs) return; // to draw the same again would take the focus, and tell alerts again
     this.#settledAs = settledAs;
     this.#place = place;
+    cancelAnimationFrame(this.#frame);
+    this.#frame = null;
     this.#markdown?.finish();
     this.#thought?.finish();
     const { message } = this.node;

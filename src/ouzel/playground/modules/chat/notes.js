@@ -48,7 +48,7 @@ function schemaNote({ schema, content, error, toolCalls, finishReason }) {
 
 function finishNote({ finishReason }) {
   const said = { length: "message.cutOff", stopped: "message.stopped", broken: "message.brokenOff", content_filter: "message.withheld" };
-  return said[finishReason] ? element("div", { class: "note", text: translate(said[finishReason]) }) : null;
+  return Object.hasOwn(said, String(finishReason)) ? element("div", { class: "note", text: translate(said[finishReason]) }) : null;
 }
 
 export function figuresNote({ figures }) {

@@ -1,12 +1,16 @@
 // An answer from the Responses API, where the server runs tools itself: its events go into a message.
 
+import { sentText } from "../api.js";
 import { translate } from "../texts/texts.js";
+import { canBeCited, canBeShown } from "./readable.js";
 
 const TEXT = ["response.output_text.delta", "response.refusal.delta"];
 const REASONING = ["response.reasoning_text.delta", "response.reasoning_summary_text.delta"]; // a server has one of them
 const HOSTED = ["mcp_list_tools", "mcp_call", "mcp_approval_request", "web_search_call", "file_search_call", "code_interpreter_call", "shell_call", "shell_call_output"];
 const MARKER = /^【\d{1,6}】/; // by which the text names a source
 const MAX_MARKER = 8; // characters
+const MAX_ITEMS = 1000; // of an answer, of each kind
+const HALF = /[\ud800-\udfff]/;
 const UNKNOWN_EFFECT = "The call was stopped. It is unknown whether it had an effect.";
 
 /** Tells whether an item belongs to a tool that the server runs. */
@@ -34,15 +38,15 @@ export class ResponseReader {
       content = (isSecond ? "\n\n" : "") + event.delta;
       if (event.logprobs?.length > 0) (into.tokens ??= []).push(...event.logprobs.map(toToken));
     } else if (REASONING.includes(event.type)) reasoning = event.delta;
-    else if (event.type === "response.output_item.added" && isHosted(event.item)) into.hosted.push(event.item);
+    else if (event.type === "response.output_item.added" && isHosted(event.item)) this.#addHosted(event.item);
     else if (event.type === "response.output_item.added" && event.item.type === "function_call") this.#openCall(event.item);
     else if (event.type === "response.function_call_arguments.delta") this.#extendCall(event);
-    else if (event.type === "response.mcp_call_arguments.done") this.#change(event.item_id, { arguments: event.arguments });
+    else if (event.type === "response.mcp_call_arguments.done") this.#change(event.item_id, { arguments: String(event.arguments ?? "") });
     else if (event.type === "response.output_text.annotation.added") this.#cite(event.annotation);
     else if (event.type === "response.output_item.done") this.#endItem(event.item);
     else if (["response.completed", "response.incomplete"].includes(event.type)) this.#end(event.response);
-    else if (event.type === "response.failed") throw new Error(event.response.error?.message ?? translate("answer.responseFailed"));
-    else if (event.type === "error") throw new Error(event.message ?? event.error?.message ?? translate("answer.responseFailed"));
+    else if (event.type === "response.failed") throw new Error(sentText(event.response.error?.message) ?? translate("answer.responseFailed"));
+    else if (event.type === "error") throw new Error(sentText(event.message ?? event.error?.message) ?? translate("answer.responseFailed"));
     else return;
     if (content || reasoning) clock.tick();
     into.content += content;
@@ -59,13 +63,19 @@ export class ResponseReader {
 
   #cite(annotation) {
     const text = this.into.content.slice(this.#textStart);
-    this.into.citations.push(...citationsOf({ content: [{ text, annotations: [annotation] }] }));
+    this.into.citations.push(...checked(citationsOf({ content: [{ text, annotations: [annotation] }] }), canBeCited));
+  }
+
+  #addHosted(item) {
+    const { hosted } = this.into;
+    hosted.push(...checked([item], canBeShown));
+    if (hosted.length > MAX_ITEMS) throw new Error(translate("answer.unreadable"));
   }
 
   #openCall(item) {
     const call = callOf(item);
     this.#calls.set(item.id, call);
-    this.into.toolCalls.push(call);
+    if (this.into.toolCalls.push(call) > MAX_ITEMS) throw new Error(translate("answer.unreadable"));
     return call;
   }
 
@@ -85,13 +95,14 @@ export class ResponseReader {
   #endItem(item) {
     const { into } = this;
     if (isHosted(item)) {
-      if (!this.#change(item.id, item)) into.hosted.push(item);
+      checked([item], canBeShown);
+      if (!this.#change(item.id, item)) this.#addHosted(item);
     } else if (item.type === "function_call") {
       Object.assign(this.#calls.get(item.id) ?? this.#openCall(item), callOf(item));
       this.clock.tick();
     } else if (item.type === "message") {
       if (!this.#isMessageOpen) this.#openMessage(0);
-      into.citations.splice(this.#numEarlier, Infinity, ...citationsOf(item)); // of which each was told before, too
+      into.citations.splice(this.#numEarlier, Infinity, ...checked(citationsOf(item), canBeCited)); // of which each was told before, too
       this.#isMessageOpen = false;
     }
   }
@@ -135,20 +146,31 @@ function failed(call) {
 /** Returns the citations of a message. The marker is the part of the text, such as 【1】, that names the source. */
 export function citationsOf({ content }) {
   const parts = Array.isArray(content) ? content : [];
-  return parts.flatMap(({ text = "", annotations = [] }) => {
-    const characters = [...text]; // the API counts characters, and JavaScript counts halves of some
-    return annotations.map((annotation) => {
+  return parts.flatMap(({ text, annotations }) => {
+    const characters = HALF.test(text ?? "") ? [...text] : (text ?? ""); // the API counts characters, and JavaScript halves of some
+    return (annotations ?? []).map((annotation) => {
       const { start_index: from, end_index: to, index } = annotation;
       const marked = to === undefined ? characters.slice(index ?? Infinity, (index ?? 0) + MAX_MARKER) : characters.slice(from, to);
-      return { ...annotation, marker: MARKER.exec(marked.join(""))?.[0] ?? "" };
+      return { ...annotation, marker: MARKER.exec(typeof marked === "string" ? marked : marked.join(""))?.[0] ?? "" };
     });
   });
 }
 
-function callOf({ call_id: id, name, arguments: text }) {
-  return { id, name, arguments: text ?? "" };
+/** Returns the things. Throws where the page cannot show one of them. */
+function checked(things, isReadable) {
+  if (!things.every(isReadable)) throw new Error(translate("answer.unreadable"));
+  return things;
 }
 
-function toToken({ token, logprob, top_logprobs: alternatives = [] }) {
-  return { text: token, logprob, alternatives: alternatives.map((each) => ({ text: each.token, logprob: each.logprob })) };
+function callOf({ call_id: id, name, arguments: text }) {
+  return { id: String(id ?? ""), name: String(name ?? ""), arguments: String(text ?? "") };
+}
+
+/** Returns a token with its log probability, from either API. */
+export function toToken({ token, logprob, top_logprobs: alternatives }) {
+  return { ...probable(token, logprob), alternatives: (alternatives ?? []).map((each) => probable(each.token, each.logprob)) };
+}
+
+function probable(token, logprob) {
+  return { text: String(token ?? ""), logprob: Number(logprob) };
 }

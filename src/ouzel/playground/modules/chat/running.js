@@ -18,14 +18,24 @@ const MAX_TOOL_ROUNDS = 8; // answers in a row that built-in tools make by thems
 
 export class RunningAnswers {
   #runs = new Map(); // what ends the answer that is being made for a conversation
+  #views = [];
+
+  /** `save` stores a conversation. All chats of the page share the answers: a conversation may go from one to another meanwhile. */
+  constructor({ api, settings, save }) {
+    Object.assign(this, { api, settings, save });
+  }
 
   /**
    * `view` is told of a conversation whose answer begins (`onBegin`), gets more text (`onDelta`, with the node and what
    * is new), waits for another try (`onWait`), is read again from its first word (`onRestart`, with the node) or changes
-   * otherwise (`onChange`), and of one that another tab has changed (`onChangeElsewhere`). `save` stores a conversation.
+   * otherwise (`onChange`), and of one that another tab has changed (`onChangeElsewhere`).
    */
-  constructor({ api, settings, view, save }) {
-    Object.assign(this, { api, settings, view, save });
+  watch(view) {
+    this.#views.push(view);
+  }
+
+  #tell(event, ...values) {
+    for (const view of this.#views) view[event](...values);
   }
 
   has(conversation) {
@@ -53,8 +63,7 @@ export class RunningAnswers {
    * the answer in the place of the conversation's own.
    */
   async answer(conversation, { continued = null, round = 0, model = null } = {}) {
-    const own = this.settings.of(conversation);
-    const settings = model === null ? own : own.withModel(model);
+    const { settings } = this.#choiceFor(conversation, model);
     const body = bodyFor(settings, conversation.path(), { continued, isBackground: this.settings.keepsOnServer });
     const begun = continued === null ? {} : { content: continued.content, reasoning: continued.reasoning };
     const dropped = this.#dropLost(conversation.key);
@@ -79,9 +88,9 @@ export class RunningAnswers {
     conversation.answeredBy = "page";
     if (await claim(key, () => this.#resume(conversation, kept))) return;
     conversation.answeredBy = "tab";
-    this.view.onChange(conversation);
+    this.#tell("onChange", conversation);
     await whenFree(key);
-    this.view.onChangeElsewhere(conversation);
+    this.#tell("onChangeElsewhere", conversation);
   }
 
   /** Tries once more to get the rest of an answer that the server still has, or is still making. */
@@ -97,7 +106,7 @@ export class RunningAnswers {
     if (this.has(conversation)) return;
     if ((parent !== null && conversation.node(parent) === null) || stands !== numSiblings) this.drop(conversation.key); // it is stored
     else await this.#takeUp(conversation, { parent, responseId, said });
-    this.view.onChange(conversation);
+    this.#tell("onChange", conversation);
   }
 
   async #takeUp(conversation, { parent, responseId, said }) {
@@ -116,14 +125,21 @@ export class RunningAnswers {
     const input = conversation.path(node.parent).flatMap((each) => itemsOf(each.message));
     const onFirst = () => {
       Object.assign(node.message, message("assistant", { model, schema }));
-      this.view.onRestart(conversation, node);
+      this.#tell("onRestart", conversation, node);
     };
-    if (error !== null) this.view.onRestart(conversation, node);
-    await this.#make(conversation, node, { settings: this.settings.of(conversation), round: 0, model: null }, (options, kept) => {
+    if (error !== null) this.#tell("onRestart", conversation, node);
+    await this.#make(conversation, node, { ...this.#choiceFor(conversation, model), round: 0 }, (options, kept) => {
       kept.responseId = responseId;
       options.keep();
       return resumeAnswer(this.api, responseId, { ...options, onFirst, input });
     });
+  }
+
+  /** Returns the settings of an answer that a model makes, and the model where it is not the conversation's own. */
+  #choiceFor(conversation, model) {
+    const settings = this.settings.of(conversation);
+    const isOther = model !== settings.model.name && settings.server.models.some(({ name }) => name === model); // it may be gone by now
+    return isOther ? { settings: settings.withModel(model), model } : { settings, model: null };
   }
 
   /**
@@ -135,7 +151,7 @@ export class RunningAnswers {
     const kept = new KeptAnswer(conversation, node);
     conversation.running = node;
     this.#runs.set(conversation, controller);
-    this.view.onBegin(conversation);
+    this.#tell("onBegin", conversation);
     const { promise: ended, resolve: end } = Promise.withResolvers();
     const keep = () => {
       kept.begin();
@@ -146,7 +162,7 @@ export class RunningAnswers {
         keep,
         signal: controller.signal,
         into: node.message,
-        onDelta: (_, delta) => this.view.onDelta(conversation, node, delta),
+        onDelta: (_, delta) => this.#tell("onDelta", conversation, node, delta),
         onWait: this.#waiting(conversation),
       },
       kept,
@@ -154,7 +170,7 @@ export class RunningAnswers {
     conversation.running = null;
     this.#runs.delete(conversation);
     conversation.updated = Date.now();
-    this.view.onChange(conversation);
+    this.#tell("onChange", conversation);
     tellEnd(node.message);
     await this.#settle(conversation, node.message, kept);
     end();
@@ -174,7 +190,7 @@ export class RunningAnswers {
     let isTold = false;
     return (wait) => {
       conversation.waiting = wait;
-      this.view.onWait(conversation);
+      this.#tell("onWait", conversation);
       if (wait !== null && !isTold) announce(translate(isBusy(wait.error) ? "answer.serverIsBusy" : "answer.serverIsAway"));
       isTold = true;
     };

@@ -95,7 +95,8 @@ export class Thread {
 
   toEnd() {
     this.#staysAtEnd = true;
-    this.container.scrollTop = this.container.scrollHeight;
+    // Without messages there are only examples, which begin at the top.
+    this.container.scrollTop = this.#views.size > 0 ? this.container.scrollHeight : 0;
     this.#measure(); // a person may scroll up before the event of this comes
     this.endButton.hidden = true;
   }

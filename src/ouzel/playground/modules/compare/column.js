@@ -13,15 +13,15 @@ export class Column {
   #open = button(translate("compare.open"), () => this.page.onOpen(this.chat.current.key));
   #toEnd = button(translate("thread.toEnd"), () => {}, { class: "to-end", hidden: true });
 
-  /** `page` has what both columns share: the API, the library, notices, the choice of a model, and the panel of settings. */
+  /** `page` has what both columns share: the API, the library, the answers that are made, notices, the choice of a model, and the panel of settings. */
   constructor(page, number, standard) {
     Object.assign(this, { page, number });
-    const { api, library, server } = page;
+    const { api, library, running, server } = page;
     this.settings = new Settings(server, standard, { settings: null });
     this.settings.onKeep = (conversation) => library.keepSettings(conversation);
     this.thread = element("div", { class: "thread column-thread", tabindex: -1, role: "region", "aria-label": translate("compare.column", { number }) });
     const view = { container: this.thread, toEnd: this.#toEnd, notice: page.notice, onState: () => page.onState(), turnOn: (tool) => this.settings.turnOn(tool), chooseModel: page.chooseModel, release: () => null };
-    this.chat = new Chat({ api, settings: this.settings, library, view });
+    this.chat = new Chat({ api, settings: this.settings, library, running, view });
     this.#preset.addEventListener("change", () => this.#takePreset());
     const set = button(translate("settings.settings"), () => page.onSettings(this.settings, translate("compare.settingsOf", { number, model: this.modelName })));
     const head = element("header", { class: "column-head" }, this.#model, this.#preset, set, this.#open);

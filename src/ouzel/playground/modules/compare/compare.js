@@ -7,6 +7,7 @@ import { Column } from "./column.js";
 export class Compare {
   #columns;
   #tabs; // on a phone one column is shown
+  #hint = element("p", { class: "muted compare-hint", text: translate("compare.hint") });
 
   /** `page` has what the columns share. Settings that are set here are not those of new conversations. */
   constructor(container, page) {
@@ -15,7 +16,7 @@ export class Compare {
     this.#columns = [1, 2].map((number) => new Column(page, number, standard));
     this.#tabs = this.#columns.map((_, index) => button("", () => this.#show(index)));
     const tabs = element("div", { class: "column-tabs row", role: "group", "aria-label": translate("compare.columns") }, ...this.#tabs);
-    fill(container, tabs, element("div", { class: "columns" }, ...this.#columns.map((column) => column.element)));
+    fill(container, this.#hint, tabs, element("div", { class: "columns" }, ...this.#columns.map((column) => column.element)));
     this.begin();
     this.#show(0);
   }
@@ -24,7 +25,7 @@ export class Compare {
   begin() {
     const { model, server } = this.page.settings;
     const other = server.chattingModels.find(({ name }) => name !== model.name) ?? model;
-    const hasBegun = this.#columns.some((column) => !column.isEmpty);
+    const hasBegun = this.#hasBegun;
     this.#columns.forEach((column, index) => column.begin(hasBegun ? null : [model, other][index].name)); // a second question goes to the same two
     this.draw();
   }
@@ -33,12 +34,15 @@ export class Compare {
     return this.#columns.some(({ chat }) => chat.isAnswering);
   }
 
-  /** Returns the conversation of this key for others, once no answer is made for it; the columns begin anew then. */
+  get #hasBegun() {
+    return this.#columns.some((column) => !column.isEmpty);
+  }
+
+  /** Returns the conversation of this key for others, which go on with its answer; the columns begin anew then. */
   release(key) {
     const column = this.#columns.find(({ chat }) => key !== undefined && chat.current.key === key);
     if (column === undefined) return null;
     const { current } = column.chat;
-    column.chat.stop();
     this.begin();
     return current;
   }
@@ -59,6 +63,7 @@ export class Compare {
   }
 
   draw() {
+    this.#hint.hidden = this.#hasBegun;
     for (const [index, column] of this.#columns.entries()) {
       column.draw();
       fill(this.#tabs[index], `${column.number} · `, element("bdi", { text: column.modelName }));

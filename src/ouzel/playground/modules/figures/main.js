@@ -49,7 +49,9 @@ function tile(name, value, isAlarming = false) {
 /** Says what is new about the server; nothing where nothing is, so that screen readers are quiet. */
 function takeState(newState, trouble) {
   const form = byId("key-form");
+  const hadFocus = form.contains(document.activeElement);
   form.hidden = newState !== States.needsKey;
+  if (form.hidden && hadFocus) byId("figures").focus();
   if (newState === States.needsKey) byId("key-trouble").textContent = trouble;
   if (newState === state) return;
   if (newState === States.unreached) lost_s = Date.now() / 1000;

@@ -2,7 +2,7 @@
 
 const MAX_BYTES = 32_000_000;
 const MAX_STREAMS = 200;
-const MAX_UNPACKED_BYTES = 4_000_000; // of one stream
+const MAX_UNPACKED_BYTES = 8_000_000; // of all streams: a small file can hold gigabytes
 const REACH = 20_000; // characters between the type of a node and its number of pages, with a list of its children
 const LINEARIZED = /\/Linearized\b[^<>]{0,200}?\/N\s+(\d{1,7})/;
 const NODE = /\/Type\s{0,9}\/Pages\b/g;
@@ -18,7 +18,13 @@ export async function numPagesOf(file) {
   if (told !== null) return Number(told[1]);
   let largest = largestCount(text); // the root of the tree counts the pages of all others
   const packed = [...text.matchAll(PACKED)].slice(0, MAX_STREAMS);
-  for (const { index } of packed) largest = Math.max(largest, largestCount(await unpacked(bytes, text, index)));
+  let left = MAX_UNPACKED_BYTES;
+  for (const { index } of packed) {
+    if (left <= 0) break;
+    const objects = await unpacked(bytes, text, index, left);
+    left -= objects.length;
+    largest = Math.max(largest, largestCount(objects));
+  }
   return largest > 0 ? largest : null;
 }
 
@@ -35,8 +41,8 @@ function largestCount(text) {
   return largest;
 }
 
-/** Returns the objects of the stream whose dictionary is at `index`. */
-async function unpacked(bytes, text, index) {
+/** Returns the objects of the stream whose dictionary is at `index`: about as many bytes of them as `limit`, at most. */
+async function unpacked(bytes, text, index, limit) {
   const start = text.indexOf("stream", index) + "stream".length;
   const end = text.indexOf("endstream", start);
   if (end < 0 || start - index > REACH) return "";
@@ -45,7 +51,7 @@ async function unpacked(bytes, text, index) {
   const decoder = new TextDecoder("latin1");
   let found = "";
   try {
-    for (let piece = await reader.read(); !piece.done && found.length < MAX_UNPACKED_BYTES; piece = await reader.read()) {
+    for (let piece = await reader.read(); !piece.done && found.length < limit; piece = await reader.read()) {
       found += decoder.decode(piece.value, { stream: true });
     }
   } catch {

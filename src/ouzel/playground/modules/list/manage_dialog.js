@@ -3,6 +3,7 @@
 import { confirmed, openDialog } from "../dialogs/dialog.js";
 import { button, downloadBlob, element, field } from "../dom.js";
 import { exportAll } from "../storage/export.js";
+import { Duplicates } from "../storage/import/duplicates.js";
 import { importFiles } from "../storage/import/recognise.js";
 import { shortName } from "../files/names.js";
 import { translate } from "../texts/texts.js";
@@ -56,11 +57,13 @@ async function bringIn(library, files, { tell, signal }) {
   tell(translate("list.reading"));
   const result = await importFiles(files, {
     add: (read) => library.add(read),
+    duplicates: new Duplicates(library.records),
     onProgress: seldom((number, all) => tell(translate("list.importProgress", { number, all }))),
     signal,
   }).finally(() => library.records.tellAll());
   const refused = [...result.refused].map(([reason, { count, name }]) => translate("list.notImported", { count, name: shortName(name), reason: translate(reason) }));
-  tell(translate("list.imported", { count: result.numKept }), ...refused);
+  const known = result.numKnown > 0 ? [translate("list.alreadyThere", { count: result.numKnown })] : [];
+  tell(translate("list.imported", { count: result.numKept }), ...known, ...refused);
 }
 
 async function saveAll(library, { tell, signal }) {

@@ -29,7 +29,7 @@ const MAX_DEPTH = 48; // of open blocks: each may be an element in an element
 const RAW_KINDS = ["code", "maths"];
 const RAW_INDENT = 4; // what is indented that far is code
 // A line of this form may become one of several things when more of it is known.
-const UNDECIDED = /^(?:[-+*_=#~`|:$\\! \t]*|(?:[-+*]|\d{1,9}[.)]?)[ \t]*(?:\[[ xX]?\]?)?[ \t]*|\[\^[^\s[\]]{0,40}\]?:?[ \t]*)$/;
+const UNDECIDED = /^(?:[-+*_=#~`|:$\\! \t]*|(?:[-+*]|\d{1,9}[.)]?)[ \t]*(?:\[[ xX]?\]?[ \t]*)?|\[\^[^\s[\]]{0,40}\]?:?[ \t]*)$/;
 const UNDECIDED_END = /^(?:`+|~+|\$+|\\\]?)[ \t]*$/;
 
 export class BlockParser {

@@ -4,6 +4,7 @@ const FENCE = /^(`{3,}|~{3,})(.*)$/s;
 const HEADING = /^(#{1,6})(?=[ \t]|$)/;
 const RULE = /^(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
 const MARKER = /^(?:([-+*])|(\d{1,9})([.)]))(?=[ \t]|$)/;
+const MAX_COLUMNS = 1000;
 const MATHS = { "$$": "$$", "\\[": "\\]" };
 const ENVIRONMENT =
   /^\\begin\{((?:align|alignat|equation|gather|multline|eqnarray|CD|aligned|alignedat|gathered|split|[dr]?cases|array|[pbBvV]?matrix)\*?)\}/;
@@ -89,6 +90,7 @@ export function openings(text, environment) {
 export function alignmentsAt(text) {
   if (!text.includes("|") || !/^[-:| \t]+$/.test(text)) return null;
   const cells = cellsOf(text);
+  if (cells.length > MAX_COLUMNS) return null;
   if (!cells.every((cell) => /^:?-+:?$/.test(cell))) return null;
   return cells.map((cell) => {
     if (cell.endsWith(":")) return cell.startsWith(":") ? "center" : "end";

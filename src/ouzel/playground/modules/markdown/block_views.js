@@ -9,6 +9,7 @@ import { buildInline, InlineView } from "./inline_view.js";
 
 const HEADINGS_ABOVE = 2; // of the page: its title, and who wrote the message
 const MAX_HEADING = 6;
+const MAX_FILLED = 10_000; // cells of a table; behind them rows of few characters would make many more
 // Blocks that run the way of their own language, with all that is in them
 const TEXTS = new Set(["paragraph", "heading", "quote", "list", "table"]);
 
@@ -151,19 +152,21 @@ function table({ alignments, lines }) {
     element: box,
     update: (block) => {
       while (body.rows.length >= numSettled) body.lastChild.remove();
-      for (const line of block.lines.slice(numSettled)) body.append(row(line, alignments, "td"));
+      for (const line of block.lines.slice(numSettled)) body.append(row(line, alignments, "td", body.rows.length * alignments.length < MAX_FILLED));
       // The last row of a table that is open may be one that is still being written.
       numSettled = Math.max(block.isTentative ? block.lines.length - 1 : block.lines.length, 1);
     },
   };
 }
 
-function row(line, alignments, tag) {
+/** `isFilled`: the row gets the cells that its line lacks. */
+function row(line, alignments, tag, isFilled = true) {
   const cells = cellsOf(line);
+  const columns = isFilled ? alignments : alignments.slice(0, cells.length);
   return element(
     "tr",
     {},
-    ...alignments.map((alignment, index) => {
+    ...columns.map((alignment, index) => {
       const cell = element(tag, { class: alignment ? `align-${alignment}` : null, scope: tag === "th" ? "col" : null });
       buildInline(cells[index] ?? "", cell);
       return cell;

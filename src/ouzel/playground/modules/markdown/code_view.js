@@ -2,8 +2,11 @@
 
 import { button, copyFrom, element } from "../dom.js";
 import { translate } from "../texts/texts.js";
+import { withoutTowers } from "./bounded_text.js";
 import { Highlighter } from "./highlight/highlighter.js";
 import { shownForms } from "./shown_forms.js";
+
+const MAX_NAME = 60; // characters of a language
 
 export class CodeView {
   #code = element("code");
@@ -15,13 +18,14 @@ export class CodeView {
 
   constructor({ language }) {
     this.#highlighter = new Highlighter(language);
-    const label = language === "" ? translate("markdown.code") : language;
+    const name = language.slice(0, MAX_NAME);
+    const label = name === "" ? translate("markdown.code") : name;
     const copy = button(translate("markdown.copy"), () => copyFrom(copy, this.#lines.join("\n")));
     const wrap = button(translate("markdown.wrap"), () => wrap.setAttribute("aria-pressed", String(this.element.classList.toggle("wrapped"))));
     wrap.setAttribute("aria-pressed", "false");
     this.#forms = shownForms(language, { code: () => this.#lines.join("\n"), place: (node) => this.element.append(node) });
     const head = element("div", { class: "code-head" }, element("span", { class: "code-language", text: label }), ...this.#forms, wrap, copy);
-    const box = element("pre", { tabindex: "0", role: "group", "aria-label": language === "" ? label : translate("markdown.codeIn", { language }) }, this.#code);
+    const box = element("pre", { tabindex: "0", role: "group", "aria-label": name === "" ? label : translate("markdown.codeIn", { language: name }) }, this.#code);
     this.element = element("div", { class: "code-block" }, head, box);
     this.update = this.update.bind(this);
   }
@@ -38,7 +42,7 @@ export class CodeView {
 
   /** Returns the highlighter's state behind the line. */
   #add(line) {
-    const { tokens, state } = this.#highlighter.read(line, this.#state);
+    const { tokens, state } = this.#highlighter.read(withoutTowers(line), this.#state);
     const node = element("span", { class: "line" });
     for (const { kind, text } of tokens) node.append(kind === "" ? text : element("span", { class: `token-${kind}`, text }));
     node.append("\n");

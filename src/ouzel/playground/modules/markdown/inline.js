@@ -15,6 +15,7 @@ import { formulaEnd, opensFormula } from "./formulas/marks.js";
 import { isPunctuation, Marks } from "./marks.js";
 
 const REACH = 2000;
+const MAX_VAIN = 500; // destinations that are read in vain: each is as long as the reach
 const PLAIN = /[^\\`*_~[\]!<&$:\n【]+/y;
 const BACKTICKS = /`+/y;
 const ANGLE_ADDRESS = /<([a-zA-Z][a-zA-Z\d+.-]{1,31}:[^\s<>]*)>/y;
@@ -63,6 +64,8 @@ class InlineParser {
   #marks;
   #at = 0;
   #pendingAt = Infinity;
+  #numVain = 0;
+  #noAddressBefore = 0; // no address begins before that place
   #backticks = null; // where runs of them begin, by length
 
   constructor(source, before) {
@@ -188,7 +191,9 @@ class InlineParser {
     const bracket = this.#brackets.pop();
     const isOpen = bracket?.isActive && this.#at - bracket.at <= REACH;
     if (isOpen && this.#at + 1 === this.source.length) this.#wait(bracket.at);
-    const found = isOpen && this.source[this.#at + 1] === "(" ? destinationAt(this.source, this.#at + 2) : null;
+    const mayLead = isOpen && this.source[this.#at + 1] === "(" && this.#numVain < MAX_VAIN;
+    const found = mayLead ? destinationAt(this.source, this.#at + 2) : null;
+    if (mayLead && found === null) this.#numVain += 1;
     if (found === UNFINISHED) {
       this.#wait(bracket.at);
       bracket.unfinishedAt = this.#items.length;
@@ -250,10 +255,14 @@ class InlineParser {
     const start = this.#at - (scheme?.[0].length ?? 0);
     const before = start === 0 ? this.before : this.source[start - 1];
     BARE_ADDRESS.lastIndex = start;
-    const match = scheme === null || /[a-zA-Z\d]/.test(before) ? null : BARE_ADDRESS.exec(this.source);
+    const mayBegin = scheme !== null && start >= this.#noAddressBefore && !/[a-zA-Z\d]/.test(before);
+    const match = mayBegin ? BARE_ADDRESS.exec(this.source) : null;
     const text = match && withoutEnd(match[0]);
     const href = match && safeAddress(text);
-    if (href === null) return this.#plain(1);
+    if (href === null) {
+      if (match !== null) this.#noAddressBefore = start + match[0].length;
+      return this.#plain(1);
+    }
     plain.text = plain.text.slice(0, -scheme[0].length);
     plain.end = start;
     this.#at = start;

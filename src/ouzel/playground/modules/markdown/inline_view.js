@@ -2,6 +2,7 @@
 
 import { element } from "../dom.js";
 import { translate } from "../texts/texts.js";
+import { textNodes, withoutTowers } from "./bounded_text.js";
 import { formulaView } from "./formulas/formula_view.js";
 import { parseInline, settledEnd } from "./inline.js";
 
@@ -91,16 +92,24 @@ function withoutDangling(text) {
 /** Appends the nodes of items to a parent. Text that follows text goes into the same node. */
 function build(items, parent) {
   const path = [parent];
+  let text = ""; // which has no node yet: to add to a node again and again takes long where it is long
+  const endText = () => {
+    addText(path.at(-1), text);
+    text = "";
+  };
   for (const item of items) {
+    if (item.element || item.closes?.length > 0) endText();
     for (const _ of item.closes ?? []) path.pop();
     if (item.element) path.at(-1).append(nodeOf(item, isInLink(path, parent)));
-    else if (!isLinkOpener(item)) addText(path.at(-1), textOf(item));
+    else if (!isLinkOpener(item)) text += textOf(item);
     for (const opened of item.opens ?? []) {
+      endText();
       const node = opened.tag === "a" ? link(opened, isInLink(path, parent)) : element(opened.tag);
       path.at(-1).append(node);
       path.push(node);
     }
   }
+  endText();
 }
 
 function textOf({ text, character, count }) {
@@ -112,14 +121,16 @@ function isLinkOpener({ opens, isActive }) {
 }
 
 function addText(parent, text) {
-  if (text === "") return;
-  if (parent.lastChild?.nodeType === Node.TEXT_NODE) parent.lastChild.appendData(text);
-  else parent.append(text);
+  const [first, ...others] = textNodes(text);
+  if (first === undefined) return;
+  if (typeof first === "string" && parent.lastChild?.nodeType === Node.TEXT_NODE) parent.lastChild.appendData(first);
+  else parent.append(first);
+  parent.append(...others);
 }
 
 function nodeOf(item, isInside) {
   if (item.element === "br") return element("br");
-  if (item.element === "code") return element("code", { text: item.text });
+  if (item.element === "code") return element("code", { text: withoutTowers(item.text) });
   if (item.element === "maths") return formulaView(item.text, item.isDisplayed);
   if (item.element === "note") return element("span", { class: "note-reference", data: { note: item.label }, text: item.text });
   if (item.element === "marker") return element("span", { class: "marker", text: item.text });

@@ -24,8 +24,8 @@ export class Marks {
   /** Matches the marks behind a place with each other. */
   match(place) {
     const searched = new Map(); // by the kind of a closer: where no opener for it is, nor before
-    let index = this.open.findIndex((mark) => mark.at > place);
-    while (index >= 0 && index < this.open.length) {
+    let index = this.open.findLastIndex((mark) => mark.at <= place) + 1; // from the end: there may be many before
+    while (index < this.open.length) {
       const closer = this.open[index];
       const opener = closer.canClose ? this.#openerBefore(index, Math.max(searched.get(kindOf(closer)) ?? -1, place)) : -1;
       if (opener >= 0) {

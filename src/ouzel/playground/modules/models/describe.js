@@ -34,7 +34,7 @@ export function abilityTexts({ capabilities }) {
 }
 
 export function stateText({ state }) {
-  return state === null ? translate("models.isLoaded") : translate(STATES[state] ?? "models.isOnDisk");
+  return state === null ? translate("models.isLoaded") : translate(Object.hasOwn(STATES, state) ? STATES[state] : "models.isOnDisk");
 }
 
 /** Returns the figures of a model: its context, its size, and whether it fits the memory that `limit` models have. */

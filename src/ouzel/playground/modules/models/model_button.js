@@ -1,11 +1,12 @@
 // The name of the model in the bar: a button that opens the models' dialog, which is loaded when it is first asked for.
 
 import { byId } from "../dom.js";
+import { openPart } from "../later.js";
 
 export class ModelButton {
   /** `onTake` is called when another model has been chosen, `onChange` when the server's models may be others. */
-  constructor({ api, settings, notice, onTake, onChange }) {
-    Object.assign(this, { api, settings, notice, onTake, onChange });
+  constructor({ api, settings, onTake, onChange }) {
+    Object.assign(this, { api, settings, onTake, onChange });
     byId("model").addEventListener("click", () => this.choose({ chosen: settings.model.name, onChoose: (name) => this.#take(name) }));
   }
 
@@ -14,13 +15,9 @@ export class ModelButton {
   }
 
   /** Shows the models; `chosen` is marked, and `onChoose` gets the name of the one that a person chooses. */
-  choose = async (choice) => {
-    try {
-      const { ModelsDialog } = await import("./models_dialog.js");
-      new ModelsDialog({ server: this.settings.server, api: this.api, onChange: this.onChange, ...choice });
-    } catch (error) {
-      this.notice(error.message); // the server may be away
-    }
+  choose = (choice) => {
+    const { settings, api, onChange } = this;
+    openPart(() => import("./models_dialog.js"), (part) => new part.ModelsDialog({ server: settings.server, api, onChange, ...choice }));
   };
 
   #take(name) {

@@ -2,8 +2,8 @@
 
 import { ROOT } from "../api.js";
 import { KeptText } from "../storage/kept_text.js";
+import { SHELL_KEEPER, trusted } from "../trusted_workers.js";
 
-const WORKER = new URL("playground/worker.js", ROOT).href;
 const NAMES = `ouzel-shell ${ROOT.pathname} `; // of the worker's caches
 const OFF = "off";
 const kept = new KeptText("localStorage", "ouzel.offlineCopy");
@@ -21,10 +21,8 @@ export function wantsShell() {
 /** Keeps the copy up to date, where a person wants one. What the browser does not allow is left. */
 export async function keepShell() {
   if (!canKeepShell() || !wantsShell()) return;
-  const policy = globalThis.trustedTypes?.createPolicy("ouzel-worker", { createScriptURL: () => WORKER });
-  const script = policy?.createScriptURL("") ?? WORKER;
   const options = { scope: ROOT.pathname, updateViaCache: "none" };
-  await navigator.serviceWorker.register(script, options).catch(() => {});
+  await navigator.serviceWorker.register(trusted(SHELL_KEEPER), options).catch(() => {});
 }
 
 /** Deletes the copy, and makes no other. */

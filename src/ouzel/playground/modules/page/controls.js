@@ -1,7 +1,7 @@
 // The buttons around the chat, and the keys that do the same.
 
 import { byId, isComposing } from "../dom.js";
-import { loadPart } from "../later.js";
+import { openPart } from "../later.js";
 import { listenToLanguage } from "../texts/language.js";
 import { translate } from "../texts/texts.js";
 import { nextTheme } from "../theme.js";
@@ -50,9 +50,8 @@ function searchConversations() {
   byId("search").focus();
 }
 
-async function showShortcuts() {
-  const dialogs = await loadPart(() => import("../dialogs/shortcuts_dialog.js"));
-  dialogs?.showShortcuts();
+function showShortcuts() {
+  openPart(() => import("../dialogs/shortcuts_dialog.js"), (part) => part.showShortcuts());
 }
 
 /** Edits the last message of the person. */

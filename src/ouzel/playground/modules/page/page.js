@@ -3,12 +3,13 @@
 
 import { Chat } from "../chat/chat.js";
 import { Composer } from "../chat/composer.js";
+import { RunningAnswers } from "../chat/running.js";
 import { CompareMode } from "../compare/mode.js";
 import { showsCompletion } from "../completion/address.js";
 import { CompletionMode } from "../completion/mode.js";
 import { byId } from "../dom.js";
 import { Attaching } from "../files/attaching.js";
-import { loadPart } from "../later.js";
+import { openPart } from "../later.js";
 import { revealHit } from "../list/reveal.js";
 import { Titles } from "../list/titles.js";
 import { LostAddress } from "../lost_address.js";
@@ -79,10 +80,12 @@ export class Page {
       chooseModel,
       release: (key) => this.comparing.release(key),
     };
-    this.chat = new Chat({ api, settings, library, view });
+    const save = (conversation) => library.save(conversation, { onServer: settings.keepsOnServer });
+    const running = new RunningAnswers({ api, settings, save });
+    this.chat = new Chat({ api, settings, library, running, view });
     this.completion = new CompletionMode({ api, settings, container: byId("completion") });
     this.comparing = new CompareMode({
-      ...{ api, server, settings, library, notice, onState, chooseModel },
+      ...{ api, server, settings, library, running, notice, onState, chooseModel },
       onOpen: (key) => this.#openCompared(key),
       onSettings: (ofColumn, caption) => this.#showColumnSettings(ofColumn, caption),
     });
@@ -96,13 +99,13 @@ export class Page {
   #list() {
     const { api, settings, library, chat, deletions } = this;
     this.sidebar = new Sidebar({ library, chat, deletions, notice, onChoice: (snippet) => this.#showChoice(snippet) });
-    this.modelButton = new ModelButton({ api, settings, notice, onTake: () => this.#takeModel(), onChange: () => this.#showState() });
+    this.modelButton = new ModelButton({ api, settings, onTake: () => this.#takeModel(), onChange: () => this.#showState() });
     listenToControls({
       begin: () => this.#begin(),
       stop: () => this.#active.stop(),
       toggleSettings: () => this.#toggleSettings(),
-      openTokenizer: async () => (await loadPart(() => import("../dialogs/tokenizer_dialog.js")))?.openTokenizer(api, settings.model),
-      manage: async () => (await loadPart(() => import("../list/manage_dialog.js")))?.manageConversations({ library, chat }),
+      openTokenizer: () => openPart(() => import("../dialogs/tokenizer_dialog.js"), (part) => part.openTokenizer(api, settings.model)),
+      manage: () => openPart(() => import("../list/manage_dialog.js"), (part) => part.manageConversations({ library, chat })),
     });
   }
 

@@ -55,6 +55,7 @@ export class CollectionsField {
     const files = new Map(this.attachedFiles().filter(({ isDeleted }) => !isDeleted).map((file) => [file.id, file]));
     if (files.size === 0) return this.#tell(translate("collections.attachFirst"));
     this.#isMaking = true;
+    if (document.activeElement === this.#make) this.#select.focus(); // a disabled button loses the focus
     this.#make.disabled = true;
     try {
       await this.#index(files);

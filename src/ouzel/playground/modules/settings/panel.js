@@ -10,6 +10,7 @@ import { McpField } from "./mcp_field.js";
 import { PresetsField } from "./presets_field.js";
 import { NUMBERS } from "./values.js";
 
+const [LEFT_TO_RIGHT, END] = ["\u2066", "\u2069"]; // around a range, whose signs a right-to-left text would turn
 const MAX_SLIDER = 10; // a wider range is no slider
 const SCHEMA_EXAMPLE = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}';
 const TOOLS_EXAMPLE = '[{"name": "get_weather", "description": "…", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]';
@@ -104,7 +105,7 @@ export class SettingsPanel {
     slider?.addEventListener("input", () => take((input.value = slider.value)));
     take(value);
     const controls = element("span", { class: "number" }, slider, input);
-    return element("div", {}, field(name.replaceAll("_", " "), controls, rangeText(described)), fault);
+    return element("div", {}, field(name.replaceAll("_", " "), controls, hintText(name, described)), fault);
   }
 
   #text(name, label, hint, rows, { fault = null, faultNow = null, ...properties } = {}) {
@@ -250,12 +251,13 @@ function sliderOf(name, { minimum, maximum }, value, standard) {
   return slider;
 }
 
-function rangeText({ minimum, maximum, excludesMinimum, excludesMaximum, description }) {
-  const said = description.replace(/ Default: .*/s, "");
+/** Returns what a number does, and its range. */
+function hintText(name, { minimum, maximum, excludesMinimum, excludesMaximum }) {
+  const description = translate(`settings.number.${name}`);
   const ends = [
     minimum === null || Math.abs(minimum) > 1e9 ? "" : `${excludesMinimum ? ">" : "≥"} ${minimum}`,
     maximum === null || maximum > 1e9 ? "" : `${excludesMaximum ? "<" : "≤"} ${maximum}`,
   ];
   const range = ends.filter(Boolean).join(", ");
-  return range ? translate("settings.range", { description: said, range }) : said;
+  return range ? translate("settings.range", { description, range: `${LEFT_TO_RIGHT}${range}${END}` }) : description;
 }

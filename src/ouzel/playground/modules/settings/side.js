@@ -5,6 +5,7 @@ import { translate } from "../texts/texts.js";
 
 export class SettingsSide {
   #panel = null;
+  #numDrawing = 0;
 
   /** `needs` are the container, the API, and what the panel tells and asks (panel.js). */
   constructor(settings, needs) {
@@ -23,8 +24,20 @@ export class SettingsSide {
     return this.#panel?.isCurrent ?? false;
   }
 
-  /** Draws the fields; returns whether they are there. */
+  /** Draws the fields; returns whether they are there. Until then those of before are shown as busy. */
   async draw() {
+    const { container } = this.needs;
+    this.#numDrawing += 1;
+    container.setAttribute("aria-busy", "true");
+    try {
+      return await this.#draw();
+    } finally {
+      this.#numDrawing -= 1;
+      if (this.#numDrawing === 0) container.removeAttribute("aria-busy");
+    }
+  }
+
+  async #draw() {
     const part = await loadPart(() => import("./panel.js"));
     if (part === null) return false;
     this.#panel ??= new part.SettingsPanel(this.shown, this.needs);

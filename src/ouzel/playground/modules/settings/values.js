@@ -1,8 +1,11 @@
 // What can be set for a conversation: a frozen record. What is empty is left to the model.
 
+import { isObject } from "../objects.js";
+
 /** The numbers among a request's fields that can be set, by their names there. */
 export const NUMBERS = ["temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "max_tokens", "thinking_token_budget", "seed"];
-const MAX_TEXT = 1_000_000; // characters
+/** Longer texts are not taken. */
+export const MAX_TEXT = 1_000_000; // characters
 const MAX_NAME = 500;
 const MAX_ENTRIES = 100;
 /** The values of a conversation for which nothing has been set. */
@@ -77,8 +80,4 @@ function isList(value) {
 
 function isText(value, maxLength) {
   return typeof value === "string" && value.length <= maxLength;
-}
-
-function isObject(value) {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

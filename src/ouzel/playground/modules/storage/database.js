@@ -33,6 +33,11 @@ export async function words() {
   return new Map(found.map(({ key, words: text }) => [key, text]));
 }
 
+/** Returns the words of one conversation; null where there are none. */
+export async function wordsOf(key) {
+  return (await run([WORDS], "readonly", (store) => store(WORDS).get(key)))?.words ?? null;
+}
+
 /** Keeps a record. Messages and words that are not given stay as they are. */
 export async function put(record, { content = null, words = null } = {}) {
   await putAll([{ record, content, words }]);

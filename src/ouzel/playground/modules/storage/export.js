@@ -10,10 +10,10 @@ import { FORMAT } from "./import/own.js";
 const ROLES = ["user", "assistant", "tool", "system", "approval"];
 
 export function jsonText(conversation) {
-  const { title, updated, nodes, activeLeaf, settings } = conversation;
+  const { key, title, updated, nodes, activeLeaf, settings } = conversation;
   const said = conversation.path().map((node) => node.message);
   const messages = said.filter(({ role }) => role !== "approval").map(wireMessage);
-  return JSON.stringify({ title, updated: new Date(updated).toISOString(), messages, tree: { activeLeaf, nodes }, settings: settings === null ? {} : setValues(settings) }, null, 2);
+  return JSON.stringify({ key, title, updated: new Date(updated).toISOString(), messages, tree: { activeLeaf, nodes }, settings: settings === null ? {} : setValues(settings) }, null, 2);
 }
 
 /**
@@ -29,7 +29,7 @@ export async function exportAll(library, { onProgress, signal }) {
     try {
       const { updated, nodes, activeLeaf, settings } = await library.load(key);
       const ofSettings = settings === null ? {} : { settings: setValues(settings) };
-      parts.push(JSON.stringify({ title, updated: new Date(updated).toISOString(), isPinned, isNamed, activeLeaf, ...ofSettings, nodes }));
+      parts.push(JSON.stringify({ key, title, updated: new Date(updated).toISOString(), isPinned, isNamed, activeLeaf, ...ofSettings, nodes }));
     } catch (error) {
       failed.push({ title, reason: error.message || translate("list.goneFromServer") });
     }

@@ -95,10 +95,10 @@ export class Library {
 
   /** Keeps conversations from a file in this browser. Each is what import/tree.js makes of one. */
   async add(given) {
-    const entries = given.map(({ isPinned, isNamed, settings = null, ...content }) => {
+    const entries = given.map(({ id, origin, isPinned, isNamed, settings = null, ...content }) => {
       const conversation = new Conversation({ ...content, settings });
       const ids = conversation.nodes.map(({ id }) => id);
-      const record = { key: newKey(), ...summary(conversation, ids), isPinned, isNamed, isImported: true, isOnServer: false };
+      const record = { key: newKey(), ...summary(conversation, ids), isPinned, isNamed, origin, isImported: true, isOnServer: false };
       return { record, words: conversation.words, content };
     });
     await this.#next(() => this.records.keepAll(entries));
@@ -187,8 +187,8 @@ export class Library {
 
   /** Returns what the record has that its conversation does not know. */
   #marks({ key }) {
-    const { isPinned, isNamed, isImported, deletedAt } = this.records.get(key) ?? {};
-    return Object.fromEntries(Object.entries({ isPinned, isNamed, isImported, deletedAt }).filter(([, value]) => value !== undefined));
+    const { isPinned, isNamed, isImported, origin, deletedAt } = this.records.get(key) ?? {};
+    return Object.fromEntries(Object.entries({ isPinned, isNamed, isImported, origin, deletedAt }).filter(([, value]) => value !== undefined));
   }
 
   async #put(conversation, record, content = null) {

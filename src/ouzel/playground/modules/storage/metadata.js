@@ -24,7 +24,7 @@ export function takeMetadata(conversation, metadata) {
 
 /** Returns the models that made answers: by the name of each, the places of its answers. */
 export function modelsOf(conversation, ids) {
-  const models = {};
+  const models = Object.create(null); // a model may be called constructor
   for (const [place, id] of ids.entries()) {
     const { model } = conversation.node(id).message;
     if (model !== null) (models[model] ??= []).push(place);

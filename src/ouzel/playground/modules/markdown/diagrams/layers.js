@@ -2,6 +2,9 @@
 // round, boxes get the layer behind their farthest predecessor, long edges get a place in each layer between, each layer is
 // ordered by the neighbours of its boxes, and boxes move towards their neighbours as far as there is room.
 
+import { TooLarge } from "./statements.js";
+
+const MAX_PLACES = 3000; // long edges have many
 const LAYER_GAP = 44;
 const BOX_GAP = 26;
 const GROUP_GAP = 22; // more of it between boxes of two groups
@@ -16,7 +19,10 @@ export function placeInLayers(boxes, edges) {
   rankBoxes(boxes, edges);
   const links = [];
   const all = [...boxes];
-  for (const edge of edges) split(edge, all, links);
+  for (const edge of edges) {
+    split(edge, all, links);
+    if (all.length > MAX_PLACES) throw new TooLarge();
+  }
   const layers = makeLayers(all);
   const neighbours = neighboursOf(all, links);
   order(layers, neighbours);

@@ -13,6 +13,9 @@ const MAX_EXPANSIONS = 1000;
 const DEFINES = /\\(?:[egx]?def|let|futurelet|(?:re|provide)?newcommand|(?:re|provide)command|DeclareMathOperator)(?![a-zA-Z])/;
 const MAX_DEFINING_LENGTH = 400;
 const MAX_DEFINING_EXPANSIONS = 100;
+// An environment with a number of columns makes that many: it must stand there, as a small one.
+const BEGIN = /\\begin(?![a-zA-Z])\s*/g;
+const PLAIN_BEGIN = /^\{(?!(?:x*alignat|alignedat))[a-zA-Z]*\*?\}|^\{[a-zA-Z]+\*?\}\s*(?:\{\s*\d{1,2}\s*\}|\d)/;
 const CHEMISTRY = /\\(?:ce|pu)(?![a-zA-Z])/;
 const MAX_CHEMISTRY_LENGTH = 600;
 const MAX_SIZE_EM = 25;
@@ -45,6 +48,7 @@ export async function load(tex) {
 export function typeset(tex, isDisplayed) {
   const isDefining = DEFINES.test(tex);
   if (tex.length > longest(tex, isDefining)) throw new Unreadable(translate("markdown.formulaTooLong"));
+  if (!tex.split(BEGIN).slice(1).every((rest) => PLAIN_BEGIN.test(rest))) throw new Unreadable(translate("markdown.formulaTooLarge"));
   try {
     const tree = temml.__renderToMathMLTree(tex, {
       displayMode: isDisplayed,

@@ -1,14 +1,14 @@
 // ChatGPT's export: conversations.json, or several files of that kind, with a `mapping` of the nodes of each conversation.
 
 import { message } from "../../chat/conversation.js";
+import { isObject } from "../../objects.js";
 import { translate } from "../../texts/texts.js";
-import { isObject, listOf, textOf, timeOf, valueOf } from "./read.js";
+import { listOf, systemSettings, textOf, timeOf, valueOf } from "./read.js";
 import { joinAnswers, NotUnderstood, shortTitle, treeOf } from "./tree.js";
 
-/** Returns the conversations in a file of this format, each not read yet; null where it has another one. */
-export function conversationsIn(data) {
-  const conversations = Array.isArray(data) ? data : [data];
-  return conversations.some((each) => isObject(valueOf(each, "mapping"))) ? conversations : null;
+/** Tells whether a conversation, which is not read yet, has this format. */
+export function knows(given) {
+  return isObject(valueOf(given, "mapping"));
 }
 
 export function read(given) {
@@ -18,20 +18,33 @@ export function read(given) {
   const entries = nodes.map(([id, node]) => ({ id, parent: node.parent ?? null, message: readMessage(node.message, given) }));
   const tree = joinAnswers(treeOf(entries), join);
   return {
+    id: textOf(given.conversation_id) || textOf(given.id),
     title: shortTitle(textOf(given.title), translate("list.untitled")),
     updated: timeOf(given.update_time) ?? timeOf(given.create_time) ?? Date.now(),
     isPinned: given.is_starred === true,
     isNamed: true,
     activeLeaf: tree.ids.get(given.current_node) ?? tree.nodes.at(-1).id,
     nodes: tree.nodes,
+    ...systemSettings(nodes.map(([, node]) => systemText(node.message))),
   };
+}
+
+/** Returns what a message tells the model about the whole conversation; most of them are empty. */
+function systemText(said) {
+  const { role, isHidden } = headOf(said);
+  return role === "system" && !isHidden ? readContent(valueOf(said, "content"), role).content : "";
+}
+
+function headOf(said) {
+  const isHidden = valueOf(valueOf(said, "metadata"), "is_visually_hidden_from_conversation") === true;
+  return { role: valueOf(valueOf(said, "author"), "role"), isHidden };
 }
 
 /** Returns null for a node that shows nothing: instructions, and what is hidden in ChatGPT too. */
 function readMessage(said, { default_model_slug: standard }) {
-  const role = valueOf(valueOf(said, "author"), "role");
+  const { role, isHidden } = headOf(said);
   const metadata = valueOf(said, "metadata");
-  if (!["user", "assistant", "tool"].includes(role) || valueOf(metadata, "is_visually_hidden_from_conversation") === true) return null;
+  if (!["user", "assistant", "tool"].includes(role) || isHidden) return null;
   const { content, reasoning } = readContent(valueOf(said, "content"), role, valueOf(said, "recipient"));
   if (content === "" && reasoning === "") return null;
   if (role === "user") return message("user", { content });
@@ -47,7 +60,7 @@ function readContent(content, role, recipient = "all") {
   }
   if (type === "reasoning_recap" || type === "user_editable_context" || type === "model_editable_context") return { content: "", reasoning: "" };
   const text = [...listOf(valueOf(content, "parts")).map(partText), textOf(valueOf(content, "text")), textOf(valueOf(content, "result"))].filter(Boolean).join("\n\n");
-  const isCode = role !== "user" && (type === "code" || type === "execution_output" || (role === "tool" && type === "text") || recipient !== "all");
+  const isCode = ["assistant", "tool"].includes(role) && (type === "code" || type === "execution_output" || (role === "tool" && type === "text") || recipient !== "all");
   return { content: isCode && text !== "" ? fenced(text) : text, reasoning: "" };
 }
 

@@ -1,17 +1,17 @@
 // Open WebUI's export of chats: a list, where each chat has its messages by their ids.
 
 import { message } from "../../chat/conversation.js";
+import { isObject } from "../../objects.js";
 import { translate } from "../../texts/texts.js";
-import { isDataUrl, isObject, listOf, textOf, timeOf, valueOf } from "./read.js";
+import { isDataUrl, listOf, systemSettings, textOf, timeOf, valueOf } from "./read.js";
 import { NotUnderstood, shortTitle, treeOf } from "./tree.js";
 
 const THOUGHT = '<details type="reasoning"'; // Open WebUI puts reasoning before the answer, as HTML and a quotation
 const THOUGHT_END = "</details>";
 
-/** Returns the chats in a file of this format, each not read yet; null where it has another one. */
-export function conversationsIn(data) {
-  const chats = Array.isArray(data) ? data : [data];
-  return chats.some((chat) => isObject(historyOf(chat))) ? chats : null;
+/** Tells whether a chat, which is not read yet, has this format. */
+export function knows(given) {
+  return isObject(historyOf(given));
 }
 
 function historyOf(given) {
@@ -26,13 +26,20 @@ export function read(given) {
   const { nodes, ids } = treeOf(entries);
   const chat = valueOf(given, "chat") ?? given;
   return {
+    id: textOf(given.id),
     title: shortTitle(textOf(given.title) || textOf(chat.title), translate("list.untitled")),
     updated: timeOf(given.updated_at) ?? timeOf(chat.timestamp) ?? timeOf(given.created_at) ?? Date.now(),
     isPinned: given.pinned === true,
     isNamed: true,
     activeLeaf: ids.get(valueOf(history, "currentId")) ?? nodes.at(-1).id,
     nodes,
+    ...systemSettings([...systemPlaces(given, chat), ...Object.values(messages).filter((said) => valueOf(said, "role") === "system").map(({ content }) => textOf(content))]),
   };
+}
+
+/** Returns the system prompt of a chat, which each version of Open WebUI has in another place. */
+function systemPlaces(given, chat) {
+  return [valueOf(valueOf(chat, "params"), "system"), valueOf(chat, "system"), valueOf(given, "system")].map(textOf);
 }
 
 /** A system message is a setting in this page, and leads from one message to the next. */

@@ -1,12 +1,12 @@
 // The page's own export: of one conversation, or of all of them.
 
 import { message } from "../../chat/conversation.js";
-import { footnotesOf } from "../../chat/footnotes.js";
-import { hostedParts } from "../../chat/hosted_texts.js";
+import { canBeCited, canBeShown } from "../../chat/readable.js";
 import { isHosted } from "../../chat/response_answer.js";
+import { isObject } from "../../objects.js";
 import { readValues } from "../../settings/values.js";
 import { translate } from "../../texts/texts.js";
-import { copyOf, isDataUrl, isObject, listOf, textOf, timeOf, valueOf } from "./read.js";
+import { copyOf, isDataUrl, listOf, textOf, timeOf, valueOf } from "./read.js";
 import { NotUnderstood, shortTitle, treeOf } from "./tree.js";
 
 /** The name of the format, in the file of all conversations. */
@@ -14,10 +14,9 @@ export const FORMAT = "ouzel.conversations";
 const ROLES = ["user", "assistant", "tool", "approval", "system"];
 const USES = ["model", "python", "search"];
 
-/** Returns the conversations in a file of this format, each not read yet; null where it has another one. */
-export function conversationsIn(data) {
-  if (valueOf(data, "format") === FORMAT) return listOf(data.conversations);
-  return isObject(valueOf(data, "tree")) ? [data] : null;
+/** Tells whether a conversation, which is not read yet, has this format. Those of a file that names the format all have it. */
+export function knows(given) {
+  return isObject(valueOf(given, "tree"));
 }
 
 export function read(given) {
@@ -26,6 +25,7 @@ export function read(given) {
   const entries = listOf(valueOf(tree, "nodes")).filter(isNode).map((node) => ({ id: node.id, parent: node.parent, message: readMessage(node.message) }));
   const { nodes, ids } = treeOf(entries);
   return {
+    id: textOf(given.key),
     title: shortTitle(textOf(given.title), translate("list.untitled")),
     updated: timeOf(given.updated) ?? Date.now(),
     isPinned: given.isPinned === true,
@@ -49,7 +49,7 @@ function readMessage(said) {
     files: listOf(said.files).filter(isFile).map(readFile),
     toolCalls: listOf(said.toolCalls).filter(isObject).map((call) => ({ id: textOf(call.id), name: textOf(call.name), arguments: textOf(call.arguments) })),
     toolCallId: typeof toolCallId === "string" ? toolCallId : null,
-    hosted: listOf(said.hosted).map((item) => copyOf(item)).filter(canBeShown),
+    hosted: listOf(said.hosted).map((item) => copyOf(item)).filter((item) => isObject(item) && isHosted(item) && canBeShown(item)),
     citations: listOf(said.citations).map((citation) => copyOf(citation)).filter(canBeCited),
     approvals: listOf(said.approvals).filter(isObject).map(({ id, approve }) => ({ id: textOf(id), approve: approve === true })),
     finishReason: typeof finishReason === "string" ? finishReason : null,
@@ -76,21 +76,4 @@ function isFigures(figures) {
 function isTokens(tokens) {
   const isToken = (token) => isObject(token) && typeof token.text === "string" && (token.logprob === null || Number.isFinite(token.logprob));
   return Array.isArray(tokens) && tokens.every((token) => isToken(token) && listOf(token.alternatives).every(isToken) && Array.isArray(token.alternatives));
-}
-
-/** Tells whether the page can show an item of a tool: it would fail where a part has another type. */
-function canBeShown(item) {
-  try {
-    return isHosted(item) && Object.values(hostedParts(item)).every((part) => part === undefined || typeof part !== "object");
-  } catch {
-    return false;
-  }
-}
-
-function canBeCited(citation) {
-  try {
-    return isObject(citation) && typeof citation.type === "string" && footnotesOf([citation], []) !== null;
-  } catch {
-    return false;
-  }
 }

@@ -1,11 +1,10 @@
 // Values of files that somebody else may have written: each is of the type that is needed, or has another in its place.
 
+import { isObject } from "../../objects.js";
+import { frozen, MAX_TEXT, UNSET } from "../../settings/values.js";
+
 const MAX_DEPTH = 32; // of objects that are kept as they are
 const DATA_URL = /^data:[a-z]+\/[\w.+-]+(;[\w.+=-]+)*;base64,/i;
-
-export function isObject(value) {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 export function textOf(value) {
   return typeof value === "string" ? value.toWellFormed() : "";
@@ -37,6 +36,12 @@ function inPast(time) {
 /** Tells whether an address holds a file itself: nothing is fetched from elsewhere. */
 export function isDataUrl(value) {
   return typeof value === "string" && DATA_URL.test(value.slice(0, 200));
+}
+
+/** Returns the settings of a conversation that has instructions for the model; nothing where there are none. */
+export function systemSettings(texts) {
+  const system = [...new Set(texts.map((text) => text.trim()))].filter(Boolean).join("\n\n");
+  return system === "" ? {} : { settings: frozen({ ...UNSET, system: system.slice(0, MAX_TEXT).toWellFormed() }) };
 }
 
 /** Returns a copy of JSON, without what lies deeper than the page ever writes. */

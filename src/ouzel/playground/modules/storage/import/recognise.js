@@ -1,69 +1,73 @@
-// Files of conversations are recognised by what they contain, read one conversation after the other, and kept.
+// Files of conversations: each conversation is recognised by what it contains, read one after the other, and kept.
 
 import * as chatgpt from "./chatgpt.js";
+import { ConversationFile } from "./file.js";
 import * as openWebui from "./open_webui.js";
 import * as own from "./own.js";
 import { NotUnderstood } from "./tree.js";
 
 const FORMATS = [own, chatgpt, openWebui];
-const MAX_BYTES = 256_000_000; // of one file: a browser's text has at most 512 million characters
-const MAX_CONVERSATIONS = 100_000; // of one file
-const NUM_AT_ONCE = 100; // conversations that are kept in one go
 
 /**
- * Reads files and keeps their conversations. `add` keeps some of them, and `onProgress` gets the number of all that were
- * looked at and, where it is known, of all in the file. Aborting the signal ends it. Returns how many were kept
- * (`numKept`), and of what was not understood `refused`: reasons (keys of texts), with the number and the first name.
+ * Reads files and keeps their conversations. `add` keeps some of them, and `duplicates` tells which ones are there already
+ * (duplicates.js). `onProgress` gets the number of all that were looked at, and of all in the file. Aborting the signal
+ * ends it. Returns how many were kept (`numKept`), how many were there before (`numKnown`), and of what was not
+ * understood `refused`: reasons (keys of texts), with the number and the first name.
  */
-export async function importFiles(files, { add, onProgress, signal }) {
-  const result = { numKept: 0, refused: new Map() };
+export async function importFiles(files, tools) {
+  const result = { numKept: 0, numKnown: 0, refused: new Map() };
   for (const file of files) {
+    const conversations = new ConversationFile();
     try {
-      await importFile(file, result, { add, onProgress, signal });
+      await importFile(await conversations.open(file), conversations, result, tools);
     } catch (error) {
       if (!(error instanceof NotUnderstood)) throw error;
       refuse(result, error.reason, file.name);
+    } finally {
+      conversations.close();
     }
   }
   return result;
 }
 
-async function importFile(file, result, { add, onProgress, signal }) {
-  const { format, conversations } = await recognise(file);
-  for (let start = 0; start < conversations.length && !signal.aborted; start += NUM_AT_ONCE) {
-    const read = [];
-    for (const [index, given] of conversations.slice(start, start + NUM_AT_ONCE).entries()) {
-      try {
-        read.push(format.read(given));
-      } catch (error) {
-        // Whatever is wrong with one conversation, the others are read.
-        refuse(result, error instanceof NotUnderstood ? error.reason : "import.noConversation", nameOf(given, start + index));
-      }
-    }
-    if (read.length > 0) await add(read);
-    result.numKept += read.length;
-    onProgress(Math.min(start + NUM_AT_ONCE, conversations.length), conversations.length);
-    await new Promise((resolve) => setTimeout(resolve)); // the page stays usable
+async function importFile({ isOwn, count }, conversations, result, { add, duplicates, onProgress, signal }) {
+  const before = new Map(result.refused);
+  let place = 0;
+  let isKnown = isOwn; // whether a conversation was recognised
+  for await (const piece of conversations.pieces(signal)) {
+    const formats = piece.map((given) => (isOwn ? own : FORMATS.find((format) => format.knows(given))));
+    isKnown ||= formats.some((format) => format !== undefined);
+    await keep(readAll(piece, formats, place, result), result, { add, duplicates });
+    place += piece.length;
+    onProgress(place, count);
   }
+  if (isKnown || signal.aborted) return;
+  result.refused = before;
+  throw new NotUnderstood("import.unknownFormat");
 }
 
-async function recognise(file) {
-  if (file.size > MAX_BYTES) throw new NotUnderstood("import.tooLarge");
-  const text = await file.text();
-  if (text.startsWith("PK\u0003\u0004")) throw new NotUnderstood("import.isArchive");
-  let data;
-  try {
-    data = JSON.parse(text);
-  } catch {
-    throw new NotUnderstood("import.noJson");
+/** Whatever is wrong with one conversation, the others are read. */
+function readAll(piece, formats, start, result) {
+  const read = [];
+  for (const [index, given] of piece.entries()) {
+    try {
+      if (formats[index] === undefined) throw new NotUnderstood("import.noConversation");
+      read.push(formats[index].read(given));
+    } catch (error) {
+      refuse(result, error instanceof NotUnderstood ? error.reason : "import.noConversation", nameOf(given, start + index));
+    }
   }
-  for (const format of FORMATS) {
-    const conversations = format.conversationsIn(data);
-    if (conversations === null) continue;
-    if (conversations.length > MAX_CONVERSATIONS) throw new NotUnderstood("import.tooMany");
-    return { format, conversations };
+  return read;
+}
+
+async function keep(read, result, { add, duplicates }) {
+  const fresh = [];
+  for (const each of read) {
+    if (await duplicates.has(each)) result.numKnown += 1;
+    else fresh.push(each);
   }
-  throw new NotUnderstood("import.unknownFormat");
+  if (fresh.length > 0) await add(fresh);
+  result.numKept += fresh.length;
 }
 
 function refuse({ refused }, reason, name) {
