@@ -13,6 +13,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # The files that may import a package of an extra. Their callers report a missing extra.
 FILES_OF_EXTRAS = {
     "observability/traces.py": "otel",
+    "pdf_text.py": "pdf",
     "prompts/media/container_job.py": "video",
     "prompts/media/frame_display.py": "video",
     "prompts/media/document_job.py": "pdf",

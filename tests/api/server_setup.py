@@ -17,6 +17,7 @@ from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.registry import OutputFormat
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.media.loader import MediaLoader
+from ouzel.prompts.media_readers.document_texts import DocumentTextReader
 from ouzel.prompts.media_readers.image_reader import ImageReader
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.base import ImageProcessor
@@ -129,6 +130,7 @@ class ServerSetup:
                 parsed_marks=self.output_format.prompt_marks,
                 trusts_request_template=self.trusts_request_template,
                 images=self._images(engine.info.max_model_len),
+                document_texts=self._document_texts(),
             ),
             sampling_defaults=self.sampling_defaults,
             engine=engine,
@@ -153,3 +155,8 @@ class ServerSetup:
         if processor is None:
             return None
         return ImageReader(processor, MediaLoader(self.media), max_model_len, self.video_processor)
+
+    def _document_texts(self) -> DocumentTextReader | None:
+        if self.image_processor is not None or self.sentences is not None:
+            return None
+        return DocumentTextReader(MediaLoader(self.media))

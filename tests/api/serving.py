@@ -162,7 +162,8 @@ class RunningServer:
         if store is not None:
             await store.close()
         await host.close()
-        self.model.renderer.close()
+        for model in (self.model, *further):
+            model.renderer.close()
 
 
 def _add_containers(setup: ServerSetup, store: Store | None) -> HostedKinds:

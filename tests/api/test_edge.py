@@ -56,8 +56,8 @@ def test_models_list_their_capabilities(http: httpx.Client) -> None:
         "max_model_len": 4096,
         "context_length": 4096,
         "architecture": {
-            "modality": "text->text",
-            "input_modalities": ["text"],
+            "modality": "text+file->text",
+            "input_modalities": ["text", "file"],
             "output_modalities": ["text"],
         },
         "capabilities": ["completion", "chat"],

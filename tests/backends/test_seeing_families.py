@@ -26,7 +26,8 @@ from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media_readers.image_reader import ImageReader
-from ouzel.prompts.render import Prompt, PromptRenderer
+from ouzel.prompts.prompt import Prompt
+from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
 from ouzel.tokenizer.huggingface import load_tokenizer
 from ouzel.types.engine_request import EngineRequest

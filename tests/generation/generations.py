@@ -20,7 +20,8 @@ from ouzel.generation import (
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Parser
 from ouzel.parsers.plain import PlainParser
-from ouzel.prompts.render import Prompt, PromptRenderer
+from ouzel.prompts.prompt import Prompt
+from ouzel.prompts.render import PromptRenderer
 from ouzel.sampling import SamplingParams
 from ouzel.types.engine_info import EngineInfo
 from ouzel.types.step_output import FinishReason

@@ -18,13 +18,14 @@ from tests.playground.chromium import User, skip_unless_chromium
 from tests.playground.stored import wait_until_stored
 from tests.prompts.media.files import saved
 from tests.prompts.media.films import make_film
-from tests.prompts.media.papers import coloured
+from tests.prompts.media.papers import coloured, typed
 from tests.prompts.vision.pictures import picture
 
 READER = ServerSetup(names=("reader",))  # a model of texts
 CODE = FilePayload(name="code.py", mimeType="", buffer=b"def f():\n    return 1\n")
 PHOTO = FilePayload(name="photo.png", mimeType="image/png", buffer=saved(picture(84, 56), "PNG"))
 PAPER = FilePayload(name="paper.pdf", mimeType="application/pdf", buffer=coloured(2))
+WRITTEN = FilePayload(name="written.pdf", mimeType="application/pdf", buffer=typed("Owls"))
 SOUND = FilePayload(name="sound.mp3", mimeType="audio/mpeg", buffer=b"ID3\x03")
 SEEING, READING = "org/parrot", "reader"
 
@@ -175,7 +176,11 @@ def test_a_model_that_cannot_take_a_file_says_so_at_the_card(user: User) -> None
 
     user.choose_model(READING)
     expect(state(user, "photo.png")).to_have_text("reader does not see pictures.")
-    expect(state(user, "paper.pdf")).to_have_text("reader does not see the pages of PDFs.")
+    expect(state(user, "paper.pdf")).to_contain_text("must be a PDF with text, given 2 pages")
+    attach(user, WRITTEN)
+    expect(state(user, "written.pdf")).to_contain_text("· 1 page · its text is sent ·")
+    expect(state(user, "written.pdf")).to_contain_text("tokens")
+    user.page.get_by_role("button", name="Remove written.pdf").click()
     expect(state(user, "film.mp4")).to_have_text("reader does not see videos.")
     expect(line(user)).to_contain_text("Nothing can be sent. photo.png: reader does not see")
     user.send("What is it?")

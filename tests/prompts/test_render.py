@@ -13,7 +13,8 @@ from ouzel.errors import ContextLengthExceeded, InvalidRequest
 from ouzel.prompts.chat_rendering import ChatRendering
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.messages import Message
-from ouzel.prompts.render import Prompt, PromptRenderer
+from ouzel.prompts.prompt import Prompt
+from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.base import Tokenizer
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 

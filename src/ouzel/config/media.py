@@ -44,7 +44,9 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
         float, Meta(gt=0, le=86400), option("Longest time to decode a video.")
     ] = 30.0
     pdf_timeout_s: Annotated[
-        float, Meta(gt=0, le=86400), option("Longest time to render the pages of a PDF.")
+        float,
+        Meta(gt=0, le=86400),
+        option("Longest time to render the pages of a PDF, or to read the texts of all PDFs."),
     ] = 30.0
     max_media_bytes: Annotated[
         int,

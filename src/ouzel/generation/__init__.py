@@ -32,6 +32,7 @@ from ouzel.generation.speculation import MAX_ASSISTANT_TOKENS, SpeculationOption
 from ouzel.generation.successive import AnyGeneration, SuccessiveGenerations
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.chat_rendering import ChatRendering
+from ouzel.prompts.media.documents import can_read_documents
 from ouzel.prompts.media.held_bytes import HeldBytes
 from ouzel.prompts.media.parts import DocumentPart, MediaPart
 from ouzel.prompts.media_readers.document_parts import (
@@ -51,8 +52,8 @@ from ouzel.prompts.media_readers.uploaded_files import (
     require_files,
     use_files,
 )
+from ouzel.prompts.prompt import Prompt
 from ouzel.prompts.prompt_too_long import PromptTooLong
-from ouzel.prompts.render import Prompt
 from ouzel.prompts.truncation import Truncation
 
 __all__ = [  # includes names from the rooms below that the HTTP layer needs
@@ -93,6 +94,7 @@ __all__ = [  # includes names from the rooms below that the HTTP layer needs
     "Usage",
     "accept",
     "background",
+    "can_read_documents",
     "collect_span_attributes",
     "decode_text",
     "file_part",

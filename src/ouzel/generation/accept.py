@@ -14,7 +14,7 @@ from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_
 from ouzel.generation.served_model import ServedModel
 from ouzel.generation.speculation import make_speculation_params
 from ouzel.parsers.bare_calls import BareCalls
-from ouzel.prompts.render import Prompt
+from ouzel.prompts.prompt import Prompt
 from ouzel.types.engine_info import EngineInfo
 from ouzel.types.engine_request import Grammar, ReasoningBudget
 

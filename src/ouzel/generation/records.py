@@ -6,7 +6,7 @@ import msgspec
 
 from ouzel.parsers.bare_calls import BareCalls
 from ouzel.parsers.base import Delta
-from ouzel.prompts.render import Prompt
+from ouzel.prompts.prompt import Prompt
 from ouzel.sampling import SamplingParams
 from ouzel.types.engine_request import Grammar, ReasoningBudget, SpeculationParams
 from ouzel.types.step_output import FinishReason, PositionLogprobs

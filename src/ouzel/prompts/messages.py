@@ -2,8 +2,8 @@
 
 After this step:
 
-- every message has a role and a content: a string or a non-empty list of parts (texts; for a model
-  with image input, also pictures, videos and documents);
+- every message has a role and a content: a string or a non-empty list of parts (texts and
+  documents; for a model with image input, also pictures and videos);
 - keys with the value null are gone, because templates ask `'tool_calls' in message`;
 - tool calls have a function name and arguments;
 - unknown keys are unchanged, because templates may know them.
@@ -41,6 +41,7 @@ class ReadableMedia:
 
     pictures: bool = False
     videos: bool = False
+    documents: bool = False  # as pages, or as their texts
 
     @property
     def part_types(self) -> str:
@@ -50,7 +51,7 @@ class ReadableMedia:
                 ("text", True),
                 ("image_url", self.pictures),
                 ("video_url", self.videos),
-                (_FILE, self.pictures),
+                (_FILE, self.documents),
             )
             if is_read
         )
@@ -171,9 +172,7 @@ def _content(content: object, path: str, readable: ReadableMedia, *, may_be_abse
 
 def _part(entry: object, path: str, readable: ReadableMedia) -> Message:
     if isinstance(entry, MediaPart | DocumentPart):
-        if not readable.pictures:
-            raise InvalidRequest("must not be given: this model reads text only", field=entry.path)
-        return {"type": "image" if isinstance(entry, MediaPart) else "document", "media": entry}
+        return _media(entry, readable)
     part = _object(entry, path)
     kind = part.get("type")
     _check_string(kind, f"{path}.type")
@@ -181,7 +180,10 @@ def _part(entry: object, path: str, readable: ReadableMedia) -> Message:
         return {"type": "image", "media": picture_part(part, path)}
     if kind == _FILE:
         own_path = f"{path}.{_FILE}"
-        return _file(file_part(_object(part.get(_FILE), own_path), own_path), path, readable)
+        content = file_part(_object(part.get(_FILE), own_path), own_path)
+        if isinstance(content, str):
+            return {"type": "text", "text": content}
+        return _media(content, readable)
     if readable.videos and kind in VIDEOS:
         return {"type": "video", "media": video_part(part, path)}
     if kind == "refusal":  # a part of an earlier answer, sent back as history
@@ -192,13 +194,16 @@ def _part(entry: object, path: str, readable: ReadableMedia) -> Message:
     return part
 
 
-def _file(part: MediaPart | DocumentPart | str, path: str, readable: ReadableMedia) -> Message:
-    """Returns the part for a file, which is a text of the prompt if the file is a text."""
-    if isinstance(part, str):
-        return {"type": "text", "text": part}
-    if not readable.pictures:
-        raise _unreadable(_FILE, path, readable)
-    return {"type": "image" if isinstance(part, MediaPart) else "document", "media": part}
+def _media(part: MediaPart | DocumentPart, readable: ReadableMedia) -> Message:
+    """Returns the message part for a picture or a PDF. Raises InvalidRequest."""
+    is_picture = isinstance(part, MediaPart)
+    if not (readable.pictures if is_picture else readable.documents):
+        kind = "picture" if is_picture else "PDF"
+        raise InvalidRequest(
+            f"must not be a {kind}: this model reads {readable.describe_input(_FILE)}",
+            field=part.path,
+        )
+    return {"type": "image" if is_picture else "document", "media": part}
 
 
 def _unreadable(kind: object, path: str, readable: ReadableMedia) -> InvalidRequest:

@@ -1,7 +1,7 @@
 """Renders the messages, text or token ids of a request into a prompt that fits the model."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_rendering import (
@@ -13,9 +13,16 @@ from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.image_texts import insert_image_texts, list_image_marks, place_images
 from ouzel.prompts.infill import Infill
 from ouzel.prompts.marked_text import MarkedText, StandIns
+from ouzel.prompts.media_readers.document_texts import DocumentTextReader
 from ouzel.prompts.media_readers.image_reader import ImageReader
 from ouzel.prompts.media_readers.prepared_images import PreparedImage
-from ouzel.prompts.messages import Message, ReadableMedia, collect_media, normalise_messages
+from ouzel.prompts.messages import (
+    Message,
+    ReadableMedia,
+    collect_media,
+    normalise_messages,
+)
+from ouzel.prompts.prompt import Prompt
 from ouzel.prompts.prompt_too_long import PromptTooLong, too_many_characters, too_many_tokens
 from ouzel.prompts.shaped_messages import repeat_media_parts, shape_messages, uncommon_roles
 from ouzel.prompts.spellings import Spellings
@@ -24,7 +31,6 @@ from ouzel.prompts.template_trials.check import check_marks
 from ouzel.prompts.template_trials.request_templates import RequestTemplates
 from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
-from ouzel.types.engine_request import ImageInput
 
 # Unicode normalisation in the tokenizer may join this many characters into one.
 _MAX_SHRINKAGE = 4
@@ -32,22 +38,6 @@ _MAX_SHRINKAGE = 4
 _PLAIN_CHARS_PER_TOKEN = 8
 _PIECE_CHARS = 2**14
 _DEFAULT_RENDERING = ChatRendering()
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """Holds a prompt that fits into `max_model_len`, with a token of completion if there is any."""
-
-    text: str
-    token_ids: list[int]  # never empty
-    end_token_ids: tuple[int, ...] = ()  # end the output, besides the tokenizer's end tokens
-    # `text` with broken marks of clients: the parser finds in it where the answer begins
-    text_to_parse: str = ""
-    images: tuple[ImageInput, ...] = ()  # ordered by their placeholder tokens
-
-    def __post_init__(self) -> None:
-        if not self.text_to_parse:
-            object.__setattr__(self, "text_to_parse", self.text)
 
 
 class PromptRenderer:
@@ -63,18 +53,24 @@ class PromptRenderer:
         parsed_marks: Collection[str] = (),
         trusts_request_template: bool = False,
         images: ImageReader | None = None,
+        document_texts: DocumentTextReader | None = None,
         num_output_tokens: int = 1,
     ) -> None:
         """`vocab_size` is the model's and may be smaller than the tokenizer's. `parsed_marks` are
         texts by which the parser finds where an answer begins; like control tokens, they count only
-        where the template or an earlier answer writes them. `num_output_tokens` must have room
-        behind a prompt.
+        where the template or an earlier answer writes them. `document_texts` reads PDFs for a model
+        without `images`. `num_output_tokens` must have room behind a prompt.
         """
         self._num_output_tokens = num_output_tokens
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
         self._tokenizer = tokenizer
         own = tokenizer.control_tokens
         self._images = images
+        self._document_texts = document_texts
+        opens_documents = images is not None or document_texts is not None
+        self._readable = ReadableMedia(
+            images is not None, images is not None and images.has_videos, opens_documents
+        )
         words = [mark for mark in parsed_marks if mark and not any(text in mark for text in own)]
         self._marks = Spellings({*own, *words, *list_image_marks(images)})
         visible = {
@@ -120,9 +116,12 @@ class PromptRenderer:
         return self._images is not None and self._images.has_videos
 
     @property
-    def sees_documents(self) -> bool:
-        """Tells whether the model reads PDFs and the server can open them."""
-        return self._images is not None and self._images.has_documents
+    def reads_documents(self) -> bool:
+        """Tells whether chats may have PDFs, which become pictures or texts."""
+        if self._images is not None:
+            return self._images.has_documents
+        texts = self._document_texts
+        return texts is not None and texts.can_read and self._chat_template is not None
 
     @property
     def fills_in(self) -> bool:
@@ -133,8 +132,9 @@ class PromptRenderer:
         """Ends the process that runs requests' own templates, if any, and the media loaders."""
         if self._request_templates is not None:
             self._request_templates.close()
-        if self._images is not None:
-            self._images.close()
+        for reader in (self._images, self._document_texts):
+            if reader is not None:
+                reader.close()
 
     def render_chat(
         self,
@@ -186,8 +186,9 @@ class PromptRenderer:
     def _render(
         self, messages: object, rendering: ChatRendering
     ) -> tuple[MarkedText, list[PreparedImage]]:
-        readable = ReadableMedia(self.supports_images, self.supports_videos)
-        normalised = normalise_messages(messages, readable)
+        normalised = normalise_messages(messages, self._readable)
+        if self._document_texts is not None:
+            normalised = self._document_texts.insert_texts(normalised)
         template = self._template_for(rendering, normalised)
         shaped = shape_messages(normalised, template)
         if rendering.tools and not template.capabilities.tools:

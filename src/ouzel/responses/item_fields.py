@@ -16,7 +16,7 @@ TEXT_KEYS = {
 }
 
 PICTURE, FILE = "input_image", "input_file"
-MEDIA = (PICTURE, FILE)  # parts that need a model that reads images, except for files of text
+MEDIA = (PICTURE, FILE)  # parts with pictures, PDFs or texts
 _NON_TEXT_PARTS = (*MEDIA, "input_audio")
 
 
@@ -25,9 +25,8 @@ def read_content(
 ) -> object:
     """Reads the content of a message or output: a text, or a list of parts.
 
-    `kinds` are the accepted types of parts. Types in `MEDIA` are accepted only if the model
-    `supports_images`, except for files of text. Raises InvalidRequest, and FilesNeeded for uploaded
-    files.
+    `kinds` are the accepted types of parts. Pictures are accepted only if the model
+    `supports_images`. Raises InvalidRequest, and FilesNeeded for uploaded files.
     """
     if isinstance(value, str):
         return value
@@ -45,13 +44,16 @@ def read_part(
     """Reads one part of a content, as `read_content` reads them."""
     part = require_object(value, path)
     kind = part.get("type")
-    readable = [each for each in kinds if supports_images or each not in MEDIA]
+    readable = [each for each in kinds if supports_images or each != PICTURE]
     if kind == FILE and kind in kinds:
         content = file_part(part, path)
         if isinstance(content, str):
             return {"type": "text", "text": content}
-        if supports_images:
-            return content
+        if isinstance(content, MediaPart) and not supports_images:
+            raise InvalidRequest(
+                "must not be a picture: this model reads text only", field=content.path
+            )
+        return content
     elif isinstance(kind, str) and kind in readable:
         if kind == PICTURE:
             return picture_part(part, path)

@@ -20,6 +20,7 @@ from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.options import Options
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.media.loader import MediaLoader
+from ouzel.prompts.media_readers.document_texts import DocumentTextReader
 from ouzel.prompts.media_readers.image_reader import ImageReader
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.base import PieceMaker
@@ -81,6 +82,7 @@ async def load_served_model(
             parsed_marks=chosen_format.prompt_marks,
             trusts_request_template=options.model.trust_request_chat_template,
             images=images,
+            document_texts=_document_texts(info, images, options.media),
             num_output_tokens=info.num_reserved_tokens,
         ),
         sampling_defaults=sampling_defaults(local.directory),
@@ -128,6 +130,15 @@ def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> Sent
         if options.model.normalize is None
         else options.model.normalize,
     )
+
+
+def _document_texts(
+    info: EngineInfo, images: ImageReader | None, config: MediaConfig
+) -> DocumentTextReader | None:
+    """Returns the reader of texts for a model that chats and does not see."""
+    if images is not None or info.task != "generate":
+        return None
+    return DocumentTextReader(MediaLoader(config))
 
 
 def _image_reader(

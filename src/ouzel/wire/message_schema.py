@@ -53,7 +53,7 @@ _VIDEO_PART = {
     },
 }
 _FILE_PART = {
-    "description": "A PDF, for models that accept images: each page becomes an image.",
+    "description": "A PDF: each page becomes an image; for models without images, a text.",
     "type": "object",
     "required": ["type", "file"],
     "properties": {

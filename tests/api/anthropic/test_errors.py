@@ -49,7 +49,7 @@ def build_message(role: str, *blocks: object) -> Json:
         ),
         (
             build_message("user", {"type": "document", "source": {"type": "url", "url": "x"}}),
-            "messages[0].content[0].source.ty",
+            "messages[0].content[0].source.ur",
         ),
         ({"system": 1}, "system must be a string or a list, given 1"),
         ({"tools": [{"name": "look"}]}, "tools[0].input_schema is required"),

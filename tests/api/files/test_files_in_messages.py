@@ -199,7 +199,7 @@ def test_a_text_model_reads_texts_only(tmp_path: Path) -> None:
     with running_server(store_url=url) as server, server.client() as http:
         ids = [
             http.post("/v1/files", files={"file": data}, data={"purpose": "user_data"}).json()["id"]
-            for data in (b"hello", coloured(1, (72, 72)))
+            for data in (b"hello", coloured(1, (72, 72)), b64decode(encode_base64(*PICTURE)))
         ]
         chats = [
             {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": i}}]}]}
@@ -209,6 +209,7 @@ def test_a_text_model_reads_texts_only(tmp_path: Path) -> None:
         assert "hello" in answers[0].json()["choices"][0]["message"]["content"]
         assert answers[1].status_code == 400
         assert "this model reads text only" in read_error(answers[1])["message"]
-        refused = http.post("/v1/messages", json=messages("document", ids[1]))
-        assert refused.status_code == 400
-        assert "messages[0].content[0].source.file_id must not be a picture" in refused.text
+        refused = [http.post("/v1/messages", json=messages("document", i)) for i in ids[1:]]
+        assert [each.status_code for each in refused] == [400, 400]
+        assert "messages[0].content[0].source.file_id must be a PDF with text" in refused[0].text
+        assert "messages[0].content[0].source.file_id must not be a picture" in refused[1].text

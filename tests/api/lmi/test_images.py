@@ -77,7 +77,8 @@ def test_a_model_of_texts_says_so(lmi: httpx.Client) -> None:
     )
 
     assert text.endswith(
-        'messages[0].content[1].type must be "text", given "image_url": this model reads text only'
+        'messages[0].content[1].type must be "text" or "file", given "image_url": this '
+        "model reads text only"
     )
 
 

@@ -228,7 +228,7 @@ def test_a_text_part_is_a_value(http: httpx.Client) -> None:
         (
             body(version="1", variables={"role": {"type": "input_audio"}}),
             (400, "prompt.variables.role.type"),
-            "must be one of input_text, given",
+            "must be one of input_text, input_file, given",
         ),
         (
             body(version="1", variables={"role": {"type": "input_text"}}),
@@ -238,7 +238,7 @@ def test_a_text_part_is_a_value(http: httpx.Client) -> None:
         (
             body(variables={**VARIABLES, "name": {"type": "input_image", "image_url": "x"}}),
             (400, "prompt.variables.name.type"),
-            'must be one of input_text, given "input_image": this model reads text only',
+            'input_text, input_file, given "input_image": this model reads text only',
         ),
         ({"prompt": "greeting"}, (400, "prompt"), "prompt must be an object"),
         ({"prompt": {}}, (400, "prompt.id"), "prompt.id is required"),

@@ -77,3 +77,10 @@ def coloured(num_pages: int, size: Size = (72, 36)) -> bytes:
     return paper(
         *(filled(COLOURS[number % len(COLOURS)], size) for number in range(num_pages)), size=size
     )
+
+
+def typed(*pages: str) -> bytes:
+    """Returns a PDF whose pages have these texts, in a font that is not in the file."""
+    font = b"/Resources<</Font<</F<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>"
+    contents = [b"BT /F 9 Tf 20 100 Td (%s) Tj ET" % text.encode() for text in pages]
+    return paper(*contents, size=(600, 200), of_page=font)

@@ -82,7 +82,8 @@ class DocumentBlock(msgspec.Struct, frozen=True, tag="document"):
     source: Annotated[
         PlainText | TextContent | Base64Pdf | UrlPdf | UploadedFile,
         Meta(
-            description="A text; or a PDF, for models that accept images: its pages become images."
+            description="A text; or a PDF, whose pages become images; for models without images, "
+            "texts."
         ),
     ]
     title: Annotated[str | None, Meta(description="Shown before the document's text.")] = None

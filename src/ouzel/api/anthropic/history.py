@@ -8,6 +8,7 @@ else it becomes the user's. Claude Code's billing header is no instruction: it i
 import logging
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from ouzel.api.anthropic.blocks import (
@@ -126,14 +127,13 @@ class History:
             limit = f"must be followed by the result of the tool call {call}"
             raise InvalidRequest(limit, field=last.path)
 
-    def refuse_media(self) -> None:
-        """Raises InvalidRequest for the first picture or PDF; uploaded files may be either."""
+    def refuse_pictures(self) -> None:
+        """Raises InvalidRequest for the first picture, which an uploaded file may be."""
         for turn in self.turns:
             for piece in turn.pieces:
-                if not isinstance(piece, str):
+                if isinstance(piece, MediaPart):
                     raise InvalidRequest(
-                        "must not be a picture or a PDF: this model reads text only",
-                        field=piece.path,
+                        "must not be a picture: this model reads text only", field=piece.path
                     )
 
     def restore_field(self, error: InvalidRequest) -> InvalidRequest:
@@ -333,9 +333,10 @@ def _document(block: DocumentBlock, path: str) -> Sequence[Piece]:
             assert_never(unreachable)
     if not any(heads) or isinstance(pages, str):
         return [pages]
+    framed = replace(pages, heads=None) if isinstance(pages, DocumentPart) else pages
     return [
         "\n".join(["<document>", *(head for head in heads if head), ""]),
-        pages,
+        framed,
         "\n</document>",
     ]
 

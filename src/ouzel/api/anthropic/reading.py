@@ -133,7 +133,7 @@ def read_messages(
     )
     history.check_continuation()
     if not model.renderer.supports_images:
-        history.refuse_media()
+        history.refuse_pictures()
     if toolset.entries and history.is_unfinished:
         raise InvalidRequest(
             "must not be the assistant's text beside tools that this server runs",

@@ -22,30 +22,19 @@ _REASONS: Mapping[str, str] = {
     ),
 }
 _NO_IMAGES = {"image": "this model reads no images"}
-_PDFS: Mapping[str, str] = dict.fromkeys(
-    ("base64", "url"), "this model reads no PDFs, send the text"
-)
 
 
 def refuse_unreadable(fields: JsonObject, *, supports_images: bool) -> None:
     """Raises InvalidRequest for the first such block of a parsed body."""
     reasons = _REASONS if supports_images else {**_REASONS, **_NO_IMAGES}
-    refused = {} if supports_images else _PDFS  # sources of documents
     for path, block in _blocks(fields):
-        kind, source = block.get("type"), block.get("source")
+        kind = block.get("type")
         if isinstance(kind, str) and kind in reasons:
             readable = "a text or an image" if supports_images else "a text"
             raise InvalidRequest(
                 f"must be the type of {readable}, given {show_value(kind)}: {reasons[kind]}",
                 field=f"{path}.type",
             )
-        source_kind = source.get("type") if isinstance(source, dict) else None
-        if kind == "document" and isinstance(source_kind, str) and source_kind in refused:
-            limit = (
-                'must be "text", "content" or "file", given '
-                f"{show_value(source_kind)}: {refused[source_kind]}"
-            )
-            raise InvalidRequest(limit, field=f"{path}.source.type")
 
 
 def _blocks(fields: JsonObject) -> Iterator[tuple[str, JsonObject]]:

@@ -12,7 +12,7 @@ from ouzel.api.endpoint.on_demand import FilesOfModel, ModelNotLoaded, OnDemand
 from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
 from ouzel.api.http.send import json_response
 from ouzel.api.openai.codex_models import CodexModel, codex_model
-from ouzel.generation import ServedModel
+from ouzel.generation import ServedModel, can_read_documents
 from ouzel.pooling import Task
 
 # capabilities of models without text output
@@ -127,7 +127,9 @@ def _describe_away(name: str, on_demand: OnDemand) -> ModelObject:
 
 
 def _guess_architecture(files: FilesOfModel) -> Architecture:
-    inputs = ["text", "image"] if files.has_vision else ["text"]
+    can_open = can_read_documents() and (files.has_vision or files.has_chat_template)
+    reads = {"text": True, "image": files.has_vision, "file": can_open}
+    inputs = [name for name, is_read in reads.items() if is_read]
     return _make_architecture(files.task or "generate", inputs)
 
 
@@ -159,7 +161,7 @@ def _architecture(model: ServedModel) -> Architecture:
         "text": True,
         "image": renderer.supports_images,
         "video": renderer.supports_videos,
-        "file": renderer.sees_documents,
+        "file": renderer.reads_documents,
     }
     inputs = [name for name, is_read in reads.items() if is_read]
     return _make_architecture(model.engine.info.task, inputs)

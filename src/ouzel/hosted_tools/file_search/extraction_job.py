@@ -11,6 +11,7 @@ import msgspec
 
 from ouzel.hosted_tools.file_search.extraction import ExtractionJob
 from ouzel.hosted_tools.file_search.html_text import read_html
+from ouzel.pdf_text import read_page_texts
 
 _HTML = frozenset({".html", ".htm", ".xhtml"})
 _PDF_MAGIC, _ZIP_MAGIC = b"%PDF-", b"PK\x03\x04"
@@ -77,10 +78,7 @@ def _read_pdf(data: bytes, max_chars: int) -> Iterator[str]:
     except pypdfium2.PdfiumError:
         raise _Unreadable("invalid_file: the PDF is broken or needs a password") from None
     num_chars = 0
-    for number in range(len(document)):
-        page = document[number]
-        text = page.get_textpage().get_text_bounded().replace("\r\n", "\n").strip()
-        page.close()
+    for text in read_page_texts(document):
         num_chars += len(text)
         yield text
         if num_chars > max_chars:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from ouzel.hosted_tools.web_search.readable_job import MAX_CHARS, MAX_TITLE, ReadableText
+from ouzel.pdf_text import read_page_texts
 
 
 def create_pdf_text_job() -> Callable[[bytes], bytes]:
@@ -15,14 +16,13 @@ def create_pdf_text_job() -> Callable[[bytes], bytes]:
         document = PdfDocument(data)
         texts: list[str] = []
         num_chars = 0
-        for page in document:
-            text = page.get_textpage().get_text_bounded().strip()
+        for text in read_page_texts(document):
             texts.append(text)
             num_chars += len(text)
             if num_chars > MAX_CHARS:
                 break
         title = document.get_metadata_value("Title").strip()
-        whole = "\n\n".join(texts).replace("\r\n", "\n")[:MAX_CHARS]
+        whole = "\n\n".join(texts)[:MAX_CHARS]
         return msgspec.msgpack.encode(ReadableText(title[:MAX_TITLE], whole))
 
     return run

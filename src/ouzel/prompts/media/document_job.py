@@ -1,5 +1,5 @@
-"""Opens a PDF with PDFium, in a limited process: returns the sizes of its pages, or the pixels of
-one.
+"""Opens a PDF with PDFium, in a limited process: returns the sizes of its pages, the pixels of one,
+or the texts of all.
 
 PDFium gets only the bytes: it opens no address and no file, not even fonts of the system, and it
 has no JavaScript. Forms are rendered with their values. No other module imports pypdfium2, the
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
+from ouzel.pdf_text import read_page_texts
 from ouzel.prompts.media.file_process import Refused
 
 if TYPE_CHECKING:
@@ -33,6 +34,12 @@ class RenderPage(msgspec.Struct, frozen=True, tag="page"):
     size: tuple[int, int]  # width and height in pixels
 
 
+class ReadTexts(msgspec.Struct, frozen=True, tag="texts"):
+    data: bytes
+    max_chars: int  # of all pages together
+    chars_per_page: int  # what a page costs besides its text
+
+
 class Sizes(msgspec.Struct, frozen=True, tag="sizes"):
     num_pages: int
     # width and height of each page in points, as it is shown; empty if there are too many pages
@@ -43,8 +50,13 @@ class Page(msgspec.Struct, frozen=True, tag="page"):
     pixels: bytes  # uint8 [height, width, 3]
 
 
-Task = ReadSizes | RenderPage
-Outcome = Sizes | Page | Refused
+class Texts(msgspec.Struct, frozen=True, tag="texts"):
+    texts: list[str]  # a text for each page; empty for a page without text
+    is_whole: bool  # False: reading stopped at the limit of characters
+
+
+Task = ReadSizes | RenderPage | ReadTexts
+Outcome = Sizes | Page | Texts | Refused
 
 
 def create_document_job() -> Callable[[bytes], bytes]:
@@ -81,6 +93,8 @@ def _outcome(task: Task) -> Outcome:
                 return _sizes(document, task.max_pages)
             case RenderPage():
                 return _page(document, task)
+            case ReadTexts():
+                return _texts(document, task)
             case _:
                 assert_never(task)
     except PdfiumError as error:
@@ -95,6 +109,17 @@ def _sizes(document: "PdfDocument", max_pages: int) -> Sizes:
     if num_pages <= max_pages:
         sizes = [document.get_page_size(number) for number in range(num_pages)]
     return Sizes(num_pages, sizes)
+
+
+def _texts(document: "PdfDocument", task: ReadTexts) -> Texts:
+    texts, left = list[str](), task.max_chars
+    for text in read_page_texts(document):
+        left -= len(text) + task.chars_per_page
+        if left < 0:
+            return Texts(texts, is_whole=False)
+        # A broken font may give halves of characters, which UTF-8 does not have.
+        texts.append(text.encode(errors="replace").decode())
+    return Texts(texts, is_whole=True)
 
 
 def _page(document: "PdfDocument", task: RenderPage) -> Page:

@@ -1,4 +1,6 @@
-"""Loads PDFs from content parts and renders their pages, outside the event loop."""
+"""Loads PDFs from content parts, and renders their pages or reads their texts, outside the event
+loop.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,8 +10,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.decoding_memory import DecodingMemory
-from ouzel.prompts.media.document import Document, check_file
-from ouzel.prompts.media.documents import READING_BYTES, Documents, too_many_pages, too_slow
+from ouzel.prompts.media.document import Document, PdfFile, check_file
+from ouzel.prompts.media.documents import (
+    READING_BYTES,
+    Documents,
+    too_long,
+    too_many_pages,
+    too_slow,
+)
 from ouzel.prompts.media.fetching.sources import find_source
 from ouzel.prompts.media.loader import MediaLoader, run_concurrently
 from ouzel.prompts.media.parts import DocumentPart
@@ -24,7 +32,7 @@ _MAX_RENDERERS = 2
 
 
 class DocumentLoader:
-    """Loads and renders PDFs. It belongs to one event loop."""
+    """Loads PDFs, renders them and reads their texts. It belongs to one event loop."""
 
     def __init__(self, loader: MediaLoader) -> None:
         self._loader = loader
@@ -59,12 +67,48 @@ class DocumentLoader:
             left -= len(document.pages)
         return documents
 
-    async def _document(self, part: DocumentPart) -> Document:
+    async def load_texts(
+        self, parts: Sequence[DocumentPart], *, max_chars: int, chars_per_page: int
+    ) -> dict[str, list[str]]:
+        """Returns the texts of the pages of each distinct PDF, by its URL.
+
+        The limits of characters and time are for all PDFs together. Raises InvalidRequest or
+        Overloaded.
+        """
+        distinct = {part.url: part for part in reversed(parts)}
+        files = await run_concurrently([self._file(part) for part in distinct.values()])
+        is_abandoned = Event()
+
+        def read() -> list[list[str]]:
+            found, left, left_s = list[list[str]](), max_chars, self._timeout_s
+            for file in files:
+                with self._memory.hold(READING_BYTES):
+                    begin_s = time.monotonic()
+                    if left_s <= 0 or is_abandoned.is_set():
+                        raise too_slow(self._timeout_s, file.path, "read")
+                    texts = self._documents.read_texts(file, left, chars_per_page, left_s)
+                    left_s -= time.monotonic() - begin_s
+                if texts is None:
+                    raise too_long(max_chars, file.path)
+                left -= sum(map(len, texts)) + chars_per_page * len(texts)
+                found.append(texts)
+            return found
+
+        try:
+            return dict(zip(distinct, await self._threads.run(read), strict=True))
+        finally:
+            is_abandoned.set()
+
+    async def _file(self, part: DocumentPart) -> PdfFile:
         intake = self._loader.intake
         source = await intake.run(partial(find_source, part))
         check = partial(check_file, path=part.path, limits=self._limits)
         file = await intake.read(source, part.path, check)
         self._loader.held_bytes.add(file, len(file.data))
+        return file
+
+    async def _document(self, part: DocumentPart) -> Document:
+        file = await self._file(part)
 
         def read() -> Document:
             with self._memory.hold(READING_BYTES):

@@ -1,4 +1,4 @@
-"""Reads and renders PDFs in a limited process, with pypdfium2.
+"""Reads and renders PDFs, and reads their texts, in a limited process, with pypdfium2.
 
 Time and memory of the process are limited, because PDFium reads untrusted files.
 """
@@ -11,7 +11,15 @@ from ouzel.errors import InvalidRequest
 from ouzel.extras import install_hint
 from ouzel.limited_process import JobEnded, Limits, MemoryLimitExceeded, TimeLimitExceeded
 from ouzel.prompts.media.document import Document, PdfFile, Size, read_document
-from ouzel.prompts.media.document_job import Page, ReadSizes, RenderPage, Sizes, Task
+from ouzel.prompts.media.document_job import (
+    Page,
+    ReadSizes,
+    ReadTexts,
+    RenderPage,
+    Sizes,
+    Task,
+    Texts,
+)
 from ouzel.prompts.media.file_process import FileProcess
 from ouzel.prompts.media.picture import PictureLimits
 
@@ -21,7 +29,7 @@ READING_BYTES = 256 * 2**20  # memory for tables and objects of the file
 _RENDERING_BYTES = 384 * 2**20
 _BYTES_PER_PIXEL = 32  # each pixel: rendered, packed, encoded, sent, received, converted
 
-Kind = TypeVar("Kind", Sizes, Page)
+Kind = TypeVar("Kind", Sizes, Page, Texts)
 
 
 class Documents:
@@ -41,12 +49,7 @@ class Documents:
     def read(self, file: PdfFile) -> Document:
         """Reads the sizes of all pages. Raises InvalidRequest or EngineUnavailable."""
         path = file.path
-        if not can_read_documents():
-            raise InvalidRequest(
-                "must not be given: to read PDFs this server needs its extra pdf "
-                f"({install_hint('pdf')})",
-                field=path,
-            )
+        _check_extra(path)
         task = ReadSizes(file.data, self._max_images)
         limits = Limits(wall_s=self._timeout_s, memory_bytes=READING_BYTES)
         found = self._run(task, limits, path, Sizes)
@@ -66,6 +69,20 @@ class Documents:
         task = RenderPage(document.file.data, number, size)
         return self._run(task, limits, document.file.path, Page).pixels
 
+    def read_texts(
+        self, file: PdfFile, max_chars: int, chars_per_page: int, left_s: float
+    ) -> list[str] | None:
+        """Returns the text of each page; None if they have more than `max_chars` characters.
+
+        Each page counts `chars_per_page` besides. Raises the same errors as `read`.
+        """
+        path = file.path
+        _check_extra(path)
+        task = ReadTexts(file.data, max_chars, chars_per_page)
+        limits = Limits(wall_s=left_s, memory_bytes=READING_BYTES)
+        found = self._run(task, limits, path, Texts)
+        return found.texts if found.is_whole else None
+
     @staticmethod
     def num_bytes(size: Size) -> int:
         """Returns the memory for rendering a page of this size."""
@@ -73,13 +90,16 @@ class Documents:
 
     def _run(self, task: Task, limits: Limits, path: str, kind: type[Kind]) -> Kind:
         own = replace(limits, memory_bytes=limits.memory_bytes + 3 * len(task.data))
-        return self._process.run(task, own, path, kind, lambda ended: self._reason(ended, limits))
+        done = "read" if isinstance(task, ReadTexts) else "rendered"
+        return self._process.run(
+            task, own, path, kind, lambda ended: self._reason(ended, limits, done)
+        )
 
-    def _reason(self, ended: JobEnded, limits: Limits) -> str:
-        memory = f"rendered within {limits.memory_bytes // 2**20} MiB of memory"
+    def _reason(self, ended: JobEnded, limits: Limits, done: str) -> str:
+        memory = f"{done} within {limits.memory_bytes // 2**20} MiB of memory"
         match ended:
             case TimeLimitExceeded():
-                return _slow(self._timeout_s)
+                return _slow(self._timeout_s, done)
             case MemoryLimitExceeded():
                 return f"that is {memory}"
             case _:  # PDFium without memory may end its process in other ways, too
@@ -91,12 +111,29 @@ def can_read_documents() -> bool:
     return find_spec("pypdfium2") is not None
 
 
-def too_slow(limit_s: float, path: str) -> InvalidRequest:
-    return InvalidRequest(f"must be a PDF {_slow(limit_s)}", field=path)
+def too_slow(limit_s: float, path: str, done: str = "rendered") -> InvalidRequest:
+    return InvalidRequest(f"must be a PDF {_slow(limit_s, done)}", field=path)
 
 
-def _slow(limit_s: float) -> str:
-    return f"that is rendered in <= {limit_s:g} s (pdf_timeout_s)"
+def _slow(limit_s: float, done: str) -> str:
+    return f"that is {done} in <= {limit_s:g} s (pdf_timeout_s)"
+
+
+def _check_extra(path: str) -> None:
+    if not can_read_documents():
+        raise InvalidRequest(
+            "must not be given: to read PDFs this server needs its extra pdf "
+            f"({install_hint('pdf')})",
+            field=path,
+        )
+
+
+def too_long(max_chars: int, path: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"must be a PDF within <= {max_chars} characters of text, in all PDFs of a request "
+        "together",
+        field=path,
+    )
 
 
 def too_many_pages(max_pages: int, max_images: int, num_pages: int, path: str) -> InvalidRequest:

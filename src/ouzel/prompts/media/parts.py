@@ -40,12 +40,16 @@ class VideoPart:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
-    """Represents a content part with a PDF, whose pages become pictures."""
+    """Represents a content part with a PDF, whose pages become pictures, or texts for a model that
+    does not see.
+    """
 
     path: str  # path of the field for errors
     url: str
     detail: Detail = "auto"
     data: bytes | None = field(default=None, repr=False)  # an uploaded file; `url` names it
+    # lines above the texts of the pages, such as its name; None: texts beside the part frame it
+    heads: tuple[str, ...] | None = ()
 
     @property
     def key(self) -> tuple[str, str, str]:

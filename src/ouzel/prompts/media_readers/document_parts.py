@@ -1,8 +1,8 @@
 """Reads content parts with a file: OpenAI's chats have the fields in an object, its responses in
 the part.
 
-A PDF becomes a part whose pages are pictures, a picture becomes a picture, and a text file becomes
-a text of the prompt. The bytes of a file decide, not its name.
+A PDF becomes a part whose pages are pictures or texts, a picture becomes a picture, and a text file
+becomes a text of the prompt. The bytes of a file decide, not its name.
 """
 
 import sys
@@ -47,7 +47,8 @@ def file_part(fields: Mapping[str, object], path: str) -> DocumentPart | MediaPa
         raise InvalidRequest(f"must not be given beside {_DATA}", field=f"{path}.{_URL}")
     if url is not None:
         own_path = f"{path}.{_URL}"
-        return DocumentPart(own_path, _text(url, own_path, "a URL, a data URL or a path"), detail)
+        url = _text(url, own_path, "a URL, a data URL or a path")
+        return DocumentPart(own_path, url, detail, heads=_heads(fields.get(_NAME)))
     return _inline_part(fields, path, detail)
 
 
@@ -60,7 +61,7 @@ def uploaded_part(file: OpenedFile, path: str, detail: Detail) -> DocumentPart |
         case str() as text:
             return frame_file([file.filename], text)
         case bytes() as data if is_pdf(data):
-            return DocumentPart(path, file.url, detail, data)
+            return DocumentPart(path, file.url, detail, data, _heads(file.filename))
         case bytes() as data if is_picture(data):
             return MediaPart(path, file.url, detail, data)
         case bytes() as data:
@@ -89,7 +90,7 @@ def decode_text(data: bytes) -> str | None:
 def _inline_part(
     fields: Mapping[str, object], path: str, detail: Detail
 ) -> DocumentPart | MediaPart | str:
-    path, name = f"{path}.{_DATA}", fields.get(_NAME)
+    path, heads = f"{path}.{_DATA}", _heads(fields.get(_NAME))
     data = _text(fields.get(_DATA), path, "a data URL or base64")
     # A colon is in every URL, but never in base64.
     url = data if ":" in data else f"data:;base64,{data}"
@@ -97,8 +98,13 @@ def _inline_part(
     if isinstance(source, InlineSource) and not is_pdf(read_beginning(source, _HEAD_LEN)):
         text = decode_text(read_inline(source, path, _ANY_SIZE))
         if text is not None:
-            return frame_file([name if isinstance(name, str) else None], text)
-    return DocumentPart(path, url, detail)
+            return frame_file(heads, text)
+    return DocumentPart(path, url, detail, heads=heads)
+
+
+def _heads(name: object) -> tuple[str, ...]:
+    """Returns the lines above the text of a file."""
+    return (name,) if isinstance(name, str) and name else ()
 
 
 def _text(value: object, path: str, expected: str) -> str:

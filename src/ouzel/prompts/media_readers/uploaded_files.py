@@ -20,8 +20,8 @@ from ouzel.prompts.media_readers.wrong_values import invalid
 from ouzel.worker_threads import PrerequisiteMissing
 
 KEY = "file_id"  # the field of a part that names a file
-_MAX_NAMED = 256  # parts of a request
-_MAX_CHARS = 16 * 2**20  # characters of text files in all parts of a request
+MAX_FILES = 256  # parts of a request with files
+MAX_TEXT_CHARS = 16 * 2**20  # characters of files in all parts of a request
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +106,20 @@ def require_files(named: Sequence[NamedFile]) -> None:
 
     Raises FilesNeeded, and InvalidRequest if there are too many or their texts are too long.
     """
-    if len(named) > _MAX_NAMED:
+    if len(named) > MAX_FILES:
         raise InvalidRequest(
-            f"must be one of <= {_MAX_NAMED} parts that name files, given {len(named)}",
-            field=named[_MAX_NAMED].path,
+            f"must be one of <= {MAX_FILES} parts that name files, given {len(named)}",
+            field=named[MAX_FILES].path,
         )
     opened = _find(named)
     num_chars = 0
     for each in named:
         content = opened[each.file_id].content
         num_chars += len(content) if isinstance(content, str) else 0
-        if num_chars > _MAX_CHARS:
+        if num_chars > MAX_TEXT_CHARS:
             raise InvalidRequest(
-                f"must name files with <= {_MAX_CHARS} characters of text in all parts together",
+                f"must name files with <= {MAX_TEXT_CHARS} characters of text in all parts "
+                "together",
                 field=each.path,
             )
 

@@ -46,7 +46,7 @@ _FILE = {
         },
         detail={"enum": [*DETAILS, None]},
     ),
-    "description": "A PDF, only for a model that reads images: each page becomes an image.",
+    "description": "A PDF: each page becomes an image; for a model without images, a text.",
 }
 _OUTPUT_PARTS = {
     "type": "array",

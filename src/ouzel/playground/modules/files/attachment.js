@@ -37,6 +37,7 @@ export class Attachment {
     this.fault = ""; // what the server says against it
     this.numTokens = null; // that it takes of the context of the model, once that is known
     this.isEstimate = false;
+    this.isReadAsText = false; // a PDF for a model that does not see its pages
   }
 
   /** The function is called whenever something about the file has changed. */
@@ -78,6 +79,7 @@ export class Attachment {
   /** Takes note of the model and of the room that is left (limits.js), which may have changed. */
   consider(situation, room) {
     this.uses = usesOf(this.kind, this.name, situation);
+    this.isReadAsText = this.kind === "pdf" && situation.model.readsPdfs && !situation.model.seesImages;
     const countFor = `${situation.model.name} ${this.use}`;
     if (this.#countedFor !== countFor) this.#forgetCount();
     this.refusal = refusalOf(this, situation, room);

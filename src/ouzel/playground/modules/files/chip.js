@@ -2,7 +2,7 @@
 
 import { button, element, fill } from "../dom.js";
 import { formatNumber, translate } from "../texts/texts.js";
-import { isPicture, kindOfUrl, USES } from "./kinds.js";
+import { isForModel, isPicture, kindOfUrl, USES } from "./kinds.js";
 import { endingOf, rounded, shortName, sizeText, tokensText } from "./names.js";
 
 /** Shows an attachment. Its controls take it away, choose its use, and try its upload again. */
@@ -41,7 +41,7 @@ export class Chip {
 
   #facts() {
     const { item } = this;
-    const facts = [sizeText(item.size ?? null), linesText(item), pagesText(item)];
+    const facts = [sizeText(item.size ?? null), linesText(item), pagesText(item), readingText(item)];
     if (item.isBusy) facts.push(percent(item.progress ?? 0));
     else facts.push(tokensText(item), item.uses.length === 1 && item.use !== "model" ? USES[item.use] : "");
     return facts.filter(Boolean);
@@ -88,6 +88,11 @@ function linesText({ numLines, isCut }) {
 
 function pagesText({ numPages }) {
   return numPages ? translate("files.pages", { count: numPages }) : "";
+}
+
+/** Says that the model gets the text of a PDF, where it does not see the pages. */
+function readingText({ isReadAsText, use }) {
+  return isReadAsText && isForModel(use) ? translate("files.textIsSent") : "";
 }
 
 function percent(share) {

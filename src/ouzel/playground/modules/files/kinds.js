@@ -42,7 +42,7 @@ export function whyUnread(kind, model) {
   if (kind === "picture") return translate("files.seesNoPictures", values);
   if (kind === "video") return translate("files.seesNoVideos", values);
   if (kind === "sound") return translate("files.hearsNothing", values);
-  if (kind === "pdf") return translate(model.seesImages ? "files.serverReadsNoPdfs" : "files.seesNoPages", values);
+  if (kind === "pdf") return translate("files.serverReadsNoPdfs");
   return translate("files.unknownKind", { ...values, kinds: nameKinds(Object.keys(KINDS).filter((each) => isReadBy(each, model))) });
 }
 
