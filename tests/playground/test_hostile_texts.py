@@ -245,7 +245,7 @@ SHOW = """async (text) => {
 
 
 def test_short_texts_do_not_become_huge(user: User) -> None:
-    """Each text once stopped the page for many seconds, or for good."""
+    """The page stays usable, although each text once stopped it for many seconds."""
 
     def show(text: str) -> dict[str, int]:
         seen: dict[str, int] = user.page.evaluate(SHOW, text)
