@@ -188,7 +188,7 @@ RESPONSES: list[list[object]] = [
         },
     ],
 ]
-# deltas of /v1/chat/completions
+# Deltas of /v1/chat/completions.
 CHATS: list[object] = [
     None,
     {"tool_calls": [{"index": "__proto__", "id": "1", "function": {"name": "n"}}]},
