@@ -85,7 +85,7 @@ class Troubles:
     def __init__(self, page: Page) -> None:
         self.found: list[str] = []
         page.on("console", self._take_console)
-        page.on("pageerror", lambda error: self.found.append(f"error: {error}"))
+        page.on("pageerror", lambda error: self._take_error(str(error)))
         page.on("request", self._take_request)
         page.on("dialog", lambda dialog: self.found.append(f"dialog: {dialog.message}"))
 
@@ -97,6 +97,11 @@ class Troubles:
         )
         if message.type in ("error", "warning") and not is_meant:
             self.found.append(f"console: {message.text}")
+
+    def _take_error(self, text: str) -> None:
+        # Firefox wants an icon of its own accord when a test opens a file that is no page.
+        if "/favicon.ico" not in text:
+            self.found.append(f"error: {text}")
 
     def _take_request(self, request: Request) -> None:
         if not request.url.startswith(("http://127.0.0.1:", "data:", "blob:")):

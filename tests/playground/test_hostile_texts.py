@@ -174,7 +174,7 @@ def test_names_of_files_are_text(
 TEXT = {"type": "response.output_text.delta", "delta": "hi【1】"}
 SEARCH = {"type": "file_search_call", "id": "a"}
 MESSAGE = {"type": "message", "id": "b"}
-# events of /v1/responses, behind the one that begins it
+# Events of /v1/responses that follow the first event
 RESPONSES: list[list[object]] = [
     [None],
     [{"type": "response.output_item.done", "item": SEARCH | {"results": [{"filename": None}]}}],
@@ -245,7 +245,7 @@ SHOW = """async (text) => {
 
 
 def test_short_texts_do_not_become_huge(user: User) -> None:
-    """Each of these stopped the page for many seconds, or for good."""
+    """The page stays usable, although each text once stopped it for many seconds."""
 
     def show(text: str) -> dict[str, int]:
         seen: dict[str, int] = user.page.evaluate(SHOW, text)

@@ -3,6 +3,7 @@
 const MAX_BYTES = 32_000_000;
 const MAX_STREAMS = 200;
 const MAX_UNPACKED_BYTES = 8_000_000; // of all streams: a small file can hold gigabytes
+const PIECE_BYTES = 2048; // which are unpacked in one go, to a thousand times as many
 const REACH = 20_000; // characters between the type of a node and its number of pages, with a list of its children
 const LINEARIZED = /\/Linearized\b[^<>]{0,200}?\/N\s+(\d{1,7})/;
 const NODE = /\/Type\s{0,9}\/Pages\b/g;
@@ -47,7 +48,7 @@ async function unpacked(bytes, text, index, limit) {
   const end = text.indexOf("endstream", start);
   if (end < 0 || start - index > REACH) return "";
   const from = text[start] === "\r" ? start + 2 : start + 1;
-  const reader = new Blob([bytes.subarray(from, end)]).stream().pipeThrough(new DecompressionStream("deflate")).getReader();
+  const reader = inPieces(bytes.subarray(from, end)).pipeThrough(new DecompressionStream("deflate")).getReader();
   const decoder = new TextDecoder("latin1");
   let found = "";
   try {
@@ -59,4 +60,15 @@ async function unpacked(bytes, text, index, limit) {
   }
   reader.cancel().catch(() => {});
   return found;
+}
+
+function inPieces(bytes) {
+  let place = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (place >= bytes.length) return controller.close();
+      controller.enqueue(bytes.slice(place, place + PIECE_BYTES));
+      place += PIECE_BYTES;
+    },
+  });
 }
