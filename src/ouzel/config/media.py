@@ -46,7 +46,7 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
     pdf_timeout_s: Annotated[
         float,
         Meta(gt=0, le=86400),
-        option("Longest time to render the pages of a PDF, or to read the texts of all PDFs."),
+        option("Longest time to render a PDF, or read all texts."),
     ] = 30.0
     max_media_bytes: Annotated[
         int,

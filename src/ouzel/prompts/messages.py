@@ -41,7 +41,7 @@ class ReadableMedia:
 
     pictures: bool = False
     videos: bool = False
-    documents: bool = False  # as pages, or as their texts
+    documents: bool = False  # their pages or their texts
 
     @property
     def part_types(self) -> str:

@@ -187,15 +187,15 @@ class PromptRenderer:
         self, messages: object, rendering: ChatRendering
     ) -> tuple[MarkedText, list[PreparedImage]]:
         normalised = normalise_messages(messages, self._readable)
-        if self._document_texts is not None:
-            normalised = self._document_texts.insert_texts(normalised)
+        media = collect_media(normalised)
+        if media and self._document_texts is not None:
+            normalised = self._document_texts.insert_texts(normalised, media)
         template = self._template_for(rendering, normalised)
         shaped = shape_messages(normalised, template)
         if rendering.tools and not template.capabilities.tools:
             raise InvalidRequest(": this model's chat template has no tools", field="tools")
         variables = template_variables(rendering, template)
         is_unfinished = rendering.continue_final_message
-        media = collect_media(normalised)
         by_part = [] if self._images is None or not media else self._images.prepared(media)
         images = [image for images in by_part for image in images]
         if images:

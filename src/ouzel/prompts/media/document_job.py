@@ -36,8 +36,8 @@ class RenderPage(msgspec.Struct, frozen=True, tag="page"):
 
 class ReadTexts(msgspec.Struct, frozen=True, tag="texts"):
     data: bytes
-    max_chars: int  # of all pages together
-    chars_per_page: int  # what a page costs besides its text
+    max_chars: int  # limit for all pages together
+    chars_per_page: int  # counted for each page besides its text
 
 
 class Sizes(msgspec.Struct, frozen=True, tag="sizes"):

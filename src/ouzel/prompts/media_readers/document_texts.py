@@ -15,15 +15,15 @@ from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.document_loader import DocumentLoader
 from ouzel.prompts.media.documents import can_read_documents
 from ouzel.prompts.media.loader import MediaLoader
-from ouzel.prompts.media.parts import DocumentPart
+from ouzel.prompts.media.parts import ContentPart, DocumentPart
 from ouzel.prompts.media_readers.document_parts import frame_file
 from ouzel.prompts.media_readers.uploaded_files import MAX_FILES, MAX_TEXT_CHARS
-from ouzel.prompts.messages import Message, collect_media
+from ouzel.prompts.messages import Message
 from ouzel.worker_threads import PrerequisiteMissing
 
-_MARK_CHARS = 20  # of the line above a page, at most
+_MARK_CHARS = 20  # longest line above a page
 
-_texts: ContextVar[Mapping[str, str]] = ContextVar("texts_of_documents")  # by the URLs of parts
+_texts: ContextVar[Mapping[str, str]] = ContextVar("texts_of_documents")  # keys are URLs of parts
 
 
 class TextsNeeded(PrerequisiteMissing):
@@ -65,11 +65,12 @@ class DocumentTextReader:
         self._documents.close()
         self._loader.close()
 
-    def insert_texts(self, messages: list[Message]) -> list[Message]:
-        """Returns normalised messages with texts in the place of PDFs. Raises TextsNeeded."""
-        parts = [part for part in collect_media(messages) if isinstance(part, DocumentPart)]
-        if not parts:
-            return messages
+    def insert_texts(self, messages: list[Message], media: Sequence[ContentPart]) -> list[Message]:
+        """Returns normalised messages with texts in the place of PDFs.
+
+        `media` are the media of the messages. Raises TextsNeeded.
+        """
+        parts = [part for part in media if isinstance(part, DocumentPart)]
         found = _texts.get({})
         if any(part.url not in found for part in parts):
             raise TextsNeeded(self, parts)
@@ -112,7 +113,7 @@ def _write_text(part: DocumentPart, texts: Mapping[str, str]) -> str:
 
 
 def _join_pages(texts: Sequence[str]) -> str:
-    """Joins the texts of pages with a line above each that has its number."""
+    """Joins the texts of pages, each below a line with its number."""
     return "\n".join(
         f"[Page {number}]\n{text}" if text else f"[Page {number}: no text]"
         for number, text in enumerate(texts, 1)
