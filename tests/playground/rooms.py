@@ -136,7 +136,7 @@ def _complete(user: User, look: Look) -> None:
     user.click("Continue", box)
     expect(box.locator("p[role=alert]")).to_be_visible()
     look("a refused text")
-    user.click("Empty it", box)
+    user.click("Clear", box)
     expect(page.locator("#completion-text")).to_have_value("")
 
 
