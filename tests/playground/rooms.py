@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
@@ -15,11 +16,10 @@ from ouzel.config import ServerConfig
 from ouzel.config.media_hosts import read_media_hosts
 from ouzel.responses.hosted.kinds import HostedKinds
 from ouzel.responses.hosted.mcp_kind import McpKind
-from tests.api.byte_tokens import byte_tokenizer
 from tests.api.pulling import ScriptedPuller
 from tests.api.serving import RunningServer, running_server
+from tests.playground.base_model import serving_base_model
 from tests.playground.chromium import User
-from tests.playground.middle_engine import MARKS
 from tests.playground.states import Look, Walk
 from tests.playground.two_models import ADMIN_KEY, serving_two_models
 
@@ -90,18 +90,6 @@ def _compare(user: User, look: Look) -> None:
     user.click("Go on with this one", column)
     expect(page.locator("#compare")).to_be_hidden()
     look("one conversation")
-
-
-@contextmanager
-def _serving_texts() -> Iterator[RunningServer]:
-    """Starts a server of a model without a chat template, which fills in the middle."""
-    with running_server(
-        {"max_model_len": 4096},
-        has_chat_template=False,
-        tokenizer=byte_tokenizer(*MARKS),
-        engine_factory="tests.playground.middle_engine:create_middle_parrot",
-    ) as server:
-        yield server
 
 
 def _complete(user: User, look: Look) -> None:
@@ -371,7 +359,11 @@ def _read_figures(user: User, look: Look) -> None:
 
 ROOMS = {
     "comparison": Room(serving_two_models, _compare, (_ERRORS,)),
-    "completion": Room(_serving_texts, _complete, (".copy", "#completion p[role=alert]")),
+    "completion": Room(
+        partial(serving_base_model, max_model_len=4096),
+        _complete,
+        (".copy", "#completion p[role=alert]"),
+    ),
     "import and export": Room(running_server, _manage, (".snippet",)),
     "presets": Room(running_server, _use_presets, ("#preset option", ".preset-state")),
     "API key": Room(_serving_key_holders, _give_key, ("dialog .fault",)),

@@ -7,11 +7,11 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.api.byte_tokens import byte_tokenizer
-from tests.api.serving import RunningServer, running_server
+from tests.api.serving import RunningServer
 from tests.playground.accessibility import LOOKS, violations
+from tests.playground.base_model import serving_base_model
 from tests.playground.chromium import User, read_body, tell_bodies
-from tests.playground.middle_engine import MARKS, MIDDLE
+from tests.playground.middle_engine import MIDDLE
 
 UserAt = Callable[[RunningServer], User]
 _MARKED = "document.querySelector('#completion mark').textContent"
@@ -20,12 +20,7 @@ _MARKED = "document.querySelector('#completion mark').textContent"
 @pytest.fixture(scope="module")
 def base() -> Iterator[RunningServer]:
     """Starts a server of a model without a chat template, which fills in the middle."""
-    with running_server(
-        {"max_model_len": 65536},
-        has_chat_template=False,
-        tokenizer=byte_tokenizer(*MARKS),
-        engine_factory="tests.playground.middle_engine:create_middle_parrot",
-    ) as server:
+    with serving_base_model(max_model_len=65536) as server:
         yield server
 
 
