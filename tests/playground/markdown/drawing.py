@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any  # JSON
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 _LINK = ' target="_blank" rel="noopener noreferrer nofollow"'
 _OWN_WAY = ' dir="auto"'  # each text runs the way of its own language
@@ -28,6 +28,15 @@ _STREAM = """async pieces => {
         shown.push(box.innerHTML);
     }
     return shown;
+}"""
+# Chromium leaves tabs out where it pastes by itself.
+_ADD_FIELD = """() => {
+    const field = Object.assign(document.createElement("textarea"), { id: "pasted" });
+    field.addEventListener("paste", event => {
+        event.preventDefault();
+        field.value = event.clipboardData.getData("text/plain");
+    });
+    document.body.append(field);
 }"""
 # Returns each text and its cuts for which the drawn elements or the number of text nodes differ
 # between the cut text and the whole text.
@@ -90,6 +99,16 @@ class Drawing:
             _DIFFERENCES, [[text, list(ways)] for text, ways in cases]
         )
         return found
+
+    def paste(self) -> str:
+        """Returns the text of the clipboard, which no page may read in Firefox: keys paste it."""
+        field = self.page.locator("#pasted")
+        self.page.evaluate(_ADD_FIELD)
+        field.press("Control+v")
+        expect(field).not_to_have_value("")
+        text = field.input_value()
+        field.evaluate("field => field.remove()")
+        return text
 
     @staticmethod
     def _without_repetition(html: str) -> str:
