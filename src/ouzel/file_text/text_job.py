@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from ouzel.hosted_tools.file_search.extraction import ExtractionJob
-from ouzel.hosted_tools.file_search.html_text import read_html
-from ouzel.pdf_text import read_page_texts
+from ouzel.file_text.html_text import read_html
+from ouzel.file_text.pdf_text import read_page_texts
+from ouzel.file_text.tasks import FileText, Outcome, ReadFile, Unreadable
 
 _HTML = frozenset({".html", ".htm", ".xhtml"})
 _PDF_MAGIC, _ZIP_MAGIC = b"%PDF-", b"PK\x03\x04"
@@ -21,38 +21,41 @@ _MAX_CONTROLS = 0.01  # the part of the first bytes that may be no text
 _PROBE_BYTES = 65536
 _MAX_HEADING = 6
 
-_decode = msgspec.msgpack.Decoder(ExtractionJob).decode
+_decode = msgspec.msgpack.Decoder(ReadFile).decode
 
 
-class _Unreadable(Exception):
-    """The message begins with the error code of OpenAI's API."""
+class _CannotRead(Exception):
+    def __init__(self, reason: str, *, is_supported: bool = True) -> None:
+        super().__init__(reason)
+        self.outcome = Unreadable(reason, is_supported)
 
 
-def create_extraction_job() -> Callable[[bytes], bytes]:
-    return _run
+def create_text_job() -> Callable[[bytes], bytes]:
+    return lambda encoded: msgspec.msgpack.encode(_run(_decode(encoded)))
 
 
-def _run(encoded: bytes) -> bytes:
-    job = _decode(encoded)
-    text = _read(job)
-    if len(text) > job.max_chars:
-        raise _Unreadable(
-            f"invalid_file: the text must have <= {job.max_chars} characters, it has {len(text)}"
-        )
+def _run(file: ReadFile) -> Outcome:
+    try:
+        text = _read(file)
+    except _CannotRead as error:
+        return error.outcome
+    if len(text) > file.max_chars:
+        reason = f"the text must have <= {file.max_chars} characters, it has {len(text)}"
+        return Unreadable(reason, is_supported=True)
     if not text.strip():
-        raise _Unreadable("invalid_file: the file has no text")
-    return text.encode(errors="replace")
+        return Unreadable("the file has no text", is_supported=True)
+    return FileText(text.encode(errors="replace").decode())
 
 
-def _read(job: ExtractionJob) -> str:
-    suffix = PurePosixPath(job.filename).suffix.lower()
-    if job.data.startswith(_PDF_MAGIC):
-        return "\n\n".join(_read_pdf(job.data, job.max_chars))
+def _read(file: ReadFile) -> str:
+    suffix = PurePosixPath(file.filename).suffix.lower()
+    if file.data.startswith(_PDF_MAGIC):
+        return "\n\n".join(_read_pdf(file.data, file.max_chars))
     if suffix == ".docx":
-        return "\n\n".join(_read_docx(job.data))
-    if job.data.startswith(_ZIP_MAGIC):
-        raise _Unreadable("unsupported_file: archives and files of this type cannot be read")
-    text = _decode_text(job.data)
+        return "\n\n".join(_read_docx(file.data))
+    if file.data.startswith(_ZIP_MAGIC):
+        raise _CannotRead("archives and files of this type cannot be read", is_supported=False)
+    text = _decode_text(file.data)
     return read_html(text) if suffix in _HTML else text
 
 
@@ -63,7 +66,7 @@ def _decode_text(data: bytes) -> str:
     probe = data[:_PROBE_BYTES]
     num_controls = sum(byte not in _SIGNS_OF_TEXT for byte in probe)
     if b"\0" in data or num_controls > _MAX_CONTROLS * len(probe):
-        raise _Unreadable("unsupported_file: the file is not a text")
+        raise _CannotRead("the file is not a text", is_supported=False)
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -76,7 +79,7 @@ def _read_pdf(data: bytes, max_chars: int) -> Iterator[str]:
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError:
-        raise _Unreadable("invalid_file: the PDF is broken or needs a password") from None
+        raise _CannotRead("the PDF is broken or needs a password") from None
     num_chars = 0
     for text in read_page_texts(document):
         num_chars += len(text)
@@ -92,7 +95,7 @@ def _read_docx(data: bytes) -> Iterator[str]:
     try:
         document = docx.Document(io.BytesIO(data))
     except Exception:  # the package raises errors of zipfile, lxml and its own
-        raise _Unreadable("invalid_file: the DOCX file is broken") from None
+        raise _CannotRead("the DOCX file is broken") from None
     for block in document.iter_inner_content():
         if isinstance(block, Table):
             rows = [" | ".join(cell.text for cell in row.cells) for row in block.rows]
