@@ -13,7 +13,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # The files that may import a package of an extra. Their callers report a missing extra.
 FILES_OF_EXTRAS = {
     "file_text/pdf_text.py": "pdf",
-    "file_text/text_job.py": "documents",
+    "file_text/text_job.py": "pdf",
     "observability/traces.py": "otel",
     "prompts/media/container_job.py": "video",
     "prompts/media/frame_display.py": "video",

@@ -16,8 +16,12 @@ class FileText(msgspec.Struct, frozen=True, tag="text"):
 
 
 class Unreadable(msgspec.Struct, frozen=True, tag="unreadable"):
-    reason: str  # a sentence for the client, such as "the DOCX file is broken"
+    reason: str  # a sentence for the client, such as "the file is broken"
     is_supported: bool  # False: files of this type are never read
 
 
-Outcome = FileText | Unreadable
+class TooLong(msgspec.Struct, frozen=True, tag="too long"):
+    """The text has more than `max_chars` characters."""
+
+
+Outcome = FileText | TooLong | Unreadable

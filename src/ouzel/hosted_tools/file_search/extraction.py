@@ -3,11 +3,12 @@
 import asyncio
 import importlib.util
 from pathlib import PurePosixPath
+from typing import assert_never
 
 import msgspec
 
 from ouzel.extras import install_hint
-from ouzel.file_text.tasks import FACTORY, Outcome, ReadFile, Unreadable
+from ouzel.file_text.tasks import FACTORY, FileText, Outcome, ReadFile, TooLong, Unreadable
 from ouzel.hosted_tools.file_search.errors import UnreadableFile
 from ouzel.limited_process import (
     JobEnded,
@@ -25,7 +26,7 @@ _LIMITS = Limits(wall_s=300.0, cpu_s=120.0, memory_bytes=2 * 2**30)
 
 _BROKEN = "the file is broken"
 _decode = msgspec.msgpack.Decoder(Outcome).decode
-_EXTRA_OF_SUFFIX = {".pdf": ("pypdfium2", "documents"), ".docx": ("docx", "documents")}
+_EXTRA_OF_SUFFIX = {".pdf": ("pypdfium2", "documents")}
 
 
 class Extractor:
@@ -53,10 +54,19 @@ class Extractor:
             raise UnreadableFile("server_error", str(ended)) from None
         except JobEnded:
             raise UnreadableFile("invalid_file", _BROKEN) from None
-        if isinstance(outcome, Unreadable):
-            code: ErrorCode = "invalid_file" if outcome.is_supported else "unsupported_file"
-            raise UnreadableFile(code, outcome.reason)
-        return outcome.text
+        match outcome:
+            case FileText(text=text):
+                return text
+            case TooLong():
+                raise UnreadableFile(
+                    "invalid_file",
+                    f"the text must have <= {MAX_TEXT_CHARS} characters, it has more",
+                )
+            case Unreadable(reason=reason, is_supported=is_supported):
+                code: ErrorCode = "invalid_file" if is_supported else "unsupported_file"
+                raise UnreadableFile(code, reason)
+            case unreachable:
+                assert_never(unreachable)
 
     def close(self) -> None:
         self._process.close()
