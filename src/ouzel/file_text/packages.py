@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable
 from xml.parsers.expat import ExpatError, ParserCreate
 
-MAX_XML_BYTES = 512 * 2**20  # of all parts of a package that are read
+MAX_XML_BYTES = 512 * 2**20  # a limit for all parts of a package together
 _PIECE_BYTES = 2**16
 _NAMESPACE_END = "}"  # expat writes it between a namespace and a name
 
