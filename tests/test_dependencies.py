@@ -12,12 +12,12 @@ SOURCE = ROOT / "src" / "ouzel"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # The files that may import a package of an extra. Their callers report a missing extra.
 FILES_OF_EXTRAS = {
+    "file_text/pdf_text.py": "pdf",
+    "file_text/text_job.py": "pdf",
     "observability/traces.py": "otel",
-    "pdf_text.py": "pdf",
     "prompts/media/container_job.py": "video",
     "prompts/media/frame_display.py": "video",
     "prompts/media/document_job.py": "pdf",
-    "hosted_tools/file_search/extraction_job.py": "documents",
     "hosted_tools/mcp/connection.py": "mcp",
     "hosted_tools/mcp/faults.py": "mcp",
     "hosted_tools/mcp/incoming.py": "mcp",

@@ -117,6 +117,7 @@ class ServerSetup:
         )
 
     def build_model(self, engine: EngineClient) -> ServedModel:
+        images = self._images(engine.info.max_model_len)
         template = (
             ChatTemplate({"default": self.chat_template}, {}) if self.has_chat_template else None
         )
@@ -129,8 +130,8 @@ class ServerSetup:
                 engine.info.max_model_len,
                 parsed_marks=self.output_format.prompt_marks,
                 trusts_request_template=self.trusts_request_template,
-                images=self._images(engine.info.max_model_len),
-                document_texts=self._document_texts(),
+                images=images,
+                document_texts=self._document_texts(images),
             ),
             sampling_defaults=self.sampling_defaults,
             engine=engine,
@@ -156,7 +157,9 @@ class ServerSetup:
             return None
         return ImageReader(processor, MediaLoader(self.media), max_model_len, self.video_processor)
 
-    def _document_texts(self) -> DocumentTextReader | None:
-        if self.image_processor is not None or self.sentences is not None:
+    def _document_texts(self, images: ImageReader | None) -> DocumentTextReader | None:
+        if self.sentences is not None:
             return None
+        if images is not None:
+            return DocumentTextReader(images.loader, keeps_pdfs=True)
         return DocumentTextReader(MediaLoader(self.media))

@@ -199,7 +199,7 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
         CHATS,
         chat(encode_base64(b"a\0b")),
         "messages[0].content[0].file.file_data",
-        "must be a PDF, given 3 bytes of another format",
+        "must be a PDF, a Word file (.docx) or a text, given 3 bytes: the file is not a text",
     ),
     "a bomb": (
         CHATS,
@@ -211,7 +211,7 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
         CHATS,
         {"messages": [{"role": "user", "content": [PART] * 257}]},
         "messages[0].content[256].file.file_data",
-        "must be one of <= 256 PDFs in a request, given 257",
+        "must be one of <= 256 documents in a request, given 257",
     ),
     "a long text": (
         CHATS,
@@ -248,7 +248,7 @@ def test_a_picture_is_still_refused(http: httpx.Client) -> None:
 
     assert named["param"] == "input[0].content[0].file_id"
     assert "must not be a picture: this model reads text only" in named["message"]
-    assert "must be a PDF, given 24 bytes of another format" in inline["message"]
+    assert "given 24 bytes: the file is not a text" in inline["message"]
 
 
 def test_the_list_of_models_says_that_files_are_read(

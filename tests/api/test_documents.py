@@ -207,7 +207,7 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
         CHATS,
         chat(LOOK, file(NO_PDF)),
         "messages[0].content[1].file.file_data",
-        "must be a PDF, given 9",
+        "must be a PDF, a Word file (.docx) or a text, given 9 bytes: the file is not a text",
     ),
     "no file": (
         CHATS,

@@ -39,6 +39,7 @@ from ouzel.prompts.media_readers.document_parts import (
     decode_text,
     file_part,
     frame_file,
+    make_document_part,
     uploaded_part,
 )
 from ouzel.prompts.media_readers.picture_parts import picture_part
@@ -100,6 +101,7 @@ __all__ = [  # includes names from the rooms below that the HTTP layer needs
     "file_part",
     "frame_file",
     "in_background",
+    "make_document_part",
     "name_file",
     "open_named",
     "picture_part",

@@ -195,10 +195,10 @@ def _part(entry: object, path: str, readable: ReadableMedia) -> Message:
 
 
 def _media(part: MediaPart | DocumentPart, readable: ReadableMedia) -> Message:
-    """Returns the message part for a picture or a PDF. Raises InvalidRequest."""
+    """Returns the message part for a picture or a document. Raises InvalidRequest."""
     is_picture = isinstance(part, MediaPart)
     if not (readable.pictures if is_picture else readable.documents):
-        kind = "picture" if is_picture else "PDF"
+        kind = "picture" if is_picture else "document"
         raise InvalidRequest(
             f"must not be a {kind}: this model reads {readable.describe_input(_FILE)}",
             field=part.path,

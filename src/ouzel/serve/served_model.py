@@ -135,9 +135,11 @@ def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> Sent
 def _document_texts(
     info: EngineInfo, images: ImageReader | None, config: MediaConfig
 ) -> DocumentTextReader | None:
-    """Returns the reader of texts for a model that chats and does not see."""
-    if images is not None or info.task != "generate":
+    """Returns the reader of texts for a model that chats."""
+    if info.task != "generate":
         return None
+    if images is not None:
+        return DocumentTextReader(images.loader, keeps_pdfs=True)
     return DocumentTextReader(MediaLoader(config))
 
 

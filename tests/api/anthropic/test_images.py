@@ -135,9 +135,9 @@ FAULTS: dict[str, tuple[Json, str]] = {
     "no PDF": (
         {
             "type": "document",
-            "source": {"type": "base64", "media_type": "application/pdf", "data": "aGk="},
+            "source": {"type": "base64", "media_type": "application/pdf", "data": "AGk="},
         },
-        "source.data must be a PDF, given 2 bytes of another format",
+        "source.data must be a PDF, a Word file (.docx) or a text, given 2 bytes",
     ),
     "another source": (
         image(1, 1) | {"source": {"type": "text", "data": ""}},

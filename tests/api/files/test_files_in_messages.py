@@ -112,7 +112,10 @@ def test_a_text_is_read(client: openai.OpenAI, ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (b"ID3\0" * 20, "must name a PDF, a picture or a text in UTF-8, given 80 bytes"),
+        (
+            b"ID3\0" * 20,
+            "must be a PDF, a Word file (.docx) or a text, given 80 bytes: the file",
+        ),
         (b"x" * (MAX_BYTES + 1), f"must name a file of <= {MAX_BYTES} bytes (max_media_bytes)"),
         (b"%PDF-1.4 broken", "PDF"),
     ],

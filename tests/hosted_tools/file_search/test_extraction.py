@@ -10,6 +10,7 @@ import pytest
 from ouzel.hosted_tools.file_search.errors import UnreadableFile
 from ouzel.hosted_tools.file_search.extraction import Extractor
 from ouzel.limited_process import Limits
+from tests.file_text.word_files import make_package
 from tests.hosted_tools.test_page_texts import make_pdf
 
 HTML = b"""<html><head><title>T</title><style>p {}</style></head><body><nav>Menu</nav>
@@ -84,7 +85,7 @@ def make_bomb() -> bytes:
     [
         ("a.bin", bytes(range(256)), "unsupported_file"),
         ("a.png", b"\x89PNG\r\n\x1a\n" + bytes(100), "unsupported_file"),
-        ("a.zip", b"PK\x03\x04 and more", "unsupported_file"),
+        ("a.zip", make_package({"a.txt": "Text"}), "unsupported_file"),
         ("a.docx", b"PK\x03\x04 and more", "invalid_file"),
         ("a.docx", b"no archive", "invalid_file"),
         ("a.pdf", b"%PDF-1.7 broken", "invalid_file"),

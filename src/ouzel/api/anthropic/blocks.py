@@ -65,7 +65,7 @@ class TextContent(msgspec.Struct, frozen=True, tag="content"):
 
 
 class Base64Pdf(msgspec.Struct, frozen=True, tag="base64"):
-    data: Annotated[str, Meta(description="The PDF's file.")]
+    data: Annotated[str, Meta(description="The file of a PDF or a Word document.")]
     media_type: Annotated[
         str | None, Meta(description="Not used: the content shows the type of the file.")
     ] = None
@@ -82,8 +82,8 @@ class DocumentBlock(msgspec.Struct, frozen=True, tag="document"):
     source: Annotated[
         PlainText | TextContent | Base64Pdf | UrlPdf | UploadedFile,
         Meta(
-            description="A text; or a PDF, whose pages become images; for models without images, "
-            "texts."
+            description="A text; a Word file, which becomes a text; or a PDF, whose pages become "
+            "images; for models without images, texts."
         ),
     ]
     title: Annotated[str | None, Meta(description="Shown before the document's text.")] = None

@@ -53,6 +53,7 @@ from ouzel.generation import (
     MediaPart,
     NamedFile,
     frame_file,
+    make_document_part,
     open_named,
     picture_part,
     require_files,
@@ -326,9 +327,9 @@ def _document(block: DocumentBlock, path: str) -> Sequence[Piece]:
         case UploadedFile(file_id=file_id):
             pages = _uploaded_document(file_id, heads, path)
         case Base64Pdf(data=data):
-            pages = DocumentPart(f"{path}.data", f"data:;base64,{data}")
+            pages = make_document_part(f"{path}.data", f"data:;base64,{data}")
         case UrlPdf(url=url):
-            pages = DocumentPart(f"{path}.url", url)
+            pages = make_document_part(f"{path}.url", url)
         case unreachable:
             assert_never(unreachable)
     if not any(heads) or isinstance(pages, str):

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from ouzel.file_text.pdf_text import read_page_texts
 from ouzel.hosted_tools.web_search.readable_job import MAX_CHARS, MAX_TITLE, ReadableText
-from ouzel.pdf_text import read_page_texts
 
 
 def create_pdf_text_job() -> Callable[[bytes], bytes]:

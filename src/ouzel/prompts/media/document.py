@@ -28,6 +28,14 @@ class PdfFile:
     path: str = field(compare=False)  # the first content part with this file
 
 
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class OtherFile:
+    """Holds a file that does not begin like a PDF."""
+
+    data: bytes = field(repr=False)
+    path: str  # the first content part with this file
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     file: PdfFile
@@ -45,6 +53,14 @@ def check_file(data: bytes, path: str, limits: PictureLimits) -> PdfFile:
             f"must be a PDF, given {len(data)} bytes of another format", field=path
         )
     return PdfFile(blake2b(data, digest_size=_DIGEST_LEN).digest(), data, path)
+
+
+def check_any_file(data: bytes, path: str, limits: PictureLimits) -> PdfFile | OtherFile:
+    """Makes a PdfFile or an OtherFile if the size is right. Raises InvalidRequest."""
+    if is_pdf(data):
+        return check_file(data, path, limits)
+    check_file_size(len(data), path, limits)
+    return OtherFile(data, path)
 
 
 def is_pdf(data: bytes) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
-from ouzel.pdf_text import read_page_texts
+from ouzel.file_text.pdf_text import read_page_texts
 from ouzel.prompts.media.file_process import Refused
 
 if TYPE_CHECKING:

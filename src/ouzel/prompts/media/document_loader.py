@@ -1,6 +1,4 @@
-"""Loads PDFs from content parts, and renders their pages or reads their texts, outside the event
-loop.
-"""
+"""Loads PDFs from content parts and renders their pages, outside the event loop."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -14,7 +12,6 @@ from ouzel.prompts.media.document import Document, PdfFile, check_file
 from ouzel.prompts.media.documents import (
     READING_BYTES,
     Documents,
-    too_long,
     too_many_pages,
     too_slow,
 )
@@ -32,7 +29,7 @@ _MAX_RENDERERS = 2
 
 
 class DocumentLoader:
-    """Loads PDFs, renders them and reads their texts. It belongs to one event loop."""
+    """Loads PDFs and renders them. It belongs to one event loop."""
 
     def __init__(self, loader: MediaLoader) -> None:
         self._loader = loader
@@ -66,38 +63,6 @@ class DocumentLoader:
                 raise too_many_pages(left, self._max_images, len(document.pages), part.path)
             left -= len(document.pages)
         return documents
-
-    async def load_texts(
-        self, parts: Sequence[DocumentPart], *, max_chars: int, chars_per_page: int
-    ) -> dict[str, list[str]]:
-        """Returns the texts of the pages of each distinct PDF, by its URL.
-
-        The limits of characters and time are for all PDFs together. Raises InvalidRequest or
-        Overloaded.
-        """
-        distinct = {part.url: part for part in reversed(parts)}
-        files = await run_concurrently([self._file(part) for part in distinct.values()])
-        is_abandoned = Event()
-
-        def read() -> list[list[str]]:
-            found, left, left_s = list[list[str]](), max_chars, self._timeout_s
-            for file in files:
-                with self._memory.hold(READING_BYTES):
-                    begin_s = time.monotonic()
-                    if left_s <= 0 or is_abandoned.is_set():
-                        raise too_slow(self._timeout_s, file.path, "read")
-                    texts = self._documents.read_texts(file, left, chars_per_page, left_s)
-                    left_s -= time.monotonic() - begin_s
-                if texts is None:
-                    raise too_long(max_chars, file.path)
-                left -= sum(map(len, texts)) + chars_per_page * len(texts)
-                found.append(texts)
-            return found
-
-        try:
-            return dict(zip(distinct, await self._threads.run(read), strict=True))
-        finally:
-            is_abandoned.set()
 
     async def _file(self, part: DocumentPart) -> PdfFile:
         intake = self._loader.intake

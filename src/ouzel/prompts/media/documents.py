@@ -111,8 +111,8 @@ def can_read_documents() -> bool:
     return find_spec("pypdfium2") is not None
 
 
-def too_slow(limit_s: float, path: str, done: str = "rendered") -> InvalidRequest:
-    return InvalidRequest(f"must be a PDF {_slow(limit_s, done)}", field=path)
+def too_slow(limit_s: float, path: str) -> InvalidRequest:
+    return InvalidRequest(f"must be a PDF {_slow(limit_s, 'rendered')}", field=path)
 
 
 def _slow(limit_s: float, done: str) -> str:
@@ -126,14 +126,6 @@ def _check_extra(path: str) -> None:
             f"({install_hint('pdf')})",
             field=path,
         )
-
-
-def too_long(max_chars: int, path: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"must be a PDF within <= {max_chars} characters of text, in all PDFs of a request "
-        "together",
-        field=path,
-    )
 
 
 def too_many_pages(max_pages: int, max_images: int, num_pages: int, path: str) -> InvalidRequest:

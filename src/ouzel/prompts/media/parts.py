@@ -40,8 +40,10 @@ class VideoPart:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
-    """Represents a content part with a PDF, whose pages become pictures, or texts for a model that
-    does not see.
+    """Represents a content part with a PDF or with a document without pages, such as a Word file.
+
+    The pages of a PDF become pictures, or texts for a model that does not see. Other documents
+    become texts.
     """
 
     path: str  # path of the field for errors
@@ -50,6 +52,7 @@ class DocumentPart:
     data: bytes | None = field(default=None, repr=False)  # an uploaded file; `url` names it
     # lines above the texts of the pages, such as its name; None: texts beside the part frame it
     heads: tuple[str, ...] | None = ()
+    is_pdf: bool | None = None  # None: unknown until the file is loaded
 
     @property
     def key(self) -> tuple[str, str, str]:

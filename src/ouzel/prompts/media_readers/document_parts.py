@@ -2,7 +2,8 @@
 the part.
 
 A PDF becomes a part whose pages are pictures or texts, a picture becomes a picture, and a text file
-becomes a text of the prompt. The bytes of a file decide, not its name.
+becomes a text of the prompt. Any other file becomes a part whose text is read later, such as a Word
+file. The bytes of a file decide, not its name.
 """
 
 import sys
@@ -27,7 +28,6 @@ from ouzel.prompts.media_readers.wrong_values import invalid
 _DATA, _URL, _NAME = "file_data", "file_url", "filename"
 _HEAD_LEN = 1024  # bytes that show a PDF
 _ANY_SIZE = PictureLimits(max_bytes=sys.maxsize, max_pixels=0)  # the body has a limit
-EXPECTED = "a PDF, a picture or a text in UTF-8"
 
 
 def file_part(fields: Mapping[str, object], path: str) -> DocumentPart | MediaPart | str:
@@ -48,28 +48,36 @@ def file_part(fields: Mapping[str, object], path: str) -> DocumentPart | MediaPa
     if url is not None:
         own_path = f"{path}.{_URL}"
         url = _text(url, own_path, "a URL, a data URL or a path")
-        return DocumentPart(own_path, url, detail, heads=_heads(fields.get(_NAME)))
+        return make_document_part(own_path, url, detail, _heads(fields.get(_NAME)))
     return _inline_part(fields, path, detail)
 
 
 def uploaded_part(file: OpenedFile, path: str, detail: Detail) -> DocumentPart | MediaPart | str:
-    """Makes the part of an uploaded file. `path` is the path of its id, for errors.
-
-    Raises InvalidRequest for another kind of file.
-    """
+    """Makes the part of an uploaded file. `path` is the path of its id, for errors."""
     match file.content:
         case str() as text:
             return frame_file([file.filename], text)
-        case bytes() as data if is_pdf(data):
-            return DocumentPart(path, file.url, detail, data, _heads(file.filename))
         case bytes() as data if is_picture(data):
             return MediaPart(path, file.url, detail, data)
         case bytes() as data:
-            raise InvalidRequest(
-                f"must name {EXPECTED}, given {len(data)} bytes of another format", field=path
-            )
+            heads = _heads(file.filename)
+            return DocumentPart(path, file.url, detail, data, heads, is_pdf(data))
         case unreachable:
             assert_never(unreachable)
+
+
+def make_document_part(
+    path: str, url: str, detail: Detail = "auto", heads: tuple[str, ...] = ()
+) -> DocumentPart:
+    """Makes the part of a document at a URL. The beginning of a data URL shows whether it is a PDF.
+
+    Raises InvalidRequest for a malformed URL.
+    """
+    source = read_source(url, path)
+    begins_like_pdf = None
+    if isinstance(source, InlineSource):
+        begins_like_pdf = is_pdf(read_beginning(source, _HEAD_LEN))
+    return DocumentPart(path, url, detail, heads=heads, is_pdf=begins_like_pdf)
 
 
 def frame_file(heads: Sequence[str | None], text: str) -> str:
@@ -94,12 +102,14 @@ def _inline_part(
     data = _text(fields.get(_DATA), path, "a data URL or base64")
     # A colon is in every URL, but never in base64.
     url = data if ":" in data else f"data:;base64,{data}"
-    source = read_source(url, path)
-    if isinstance(source, InlineSource) and not is_pdf(read_beginning(source, _HEAD_LEN)):
+    part = make_document_part(path, url, detail, heads)
+    if part.is_pdf is False:
+        source = read_source(url, path)
+        assert isinstance(source, InlineSource)
         text = decode_text(read_inline(source, path, _ANY_SIZE))
         if text is not None:
             return frame_file(heads, text)
-    return DocumentPart(path, url, detail, heads=heads)
+    return part
 
 
 def _heads(name: object) -> tuple[str, ...]:

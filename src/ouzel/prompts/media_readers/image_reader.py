@@ -82,7 +82,7 @@ class ImageReader:
         self._videos: VideoReader | None = None
         if video_processor is not None:
             self._videos = VideoReader(video_processor, VideoLoader(loader), cache)
-        self._loader = loader
+        self.loader = loader
         self._max_model_len = max_model_len
         processors = (processor,) if video_processor is None else (processor, video_processor)
         # texts that the template writes for an image
@@ -111,7 +111,7 @@ class ImageReader:
         return can_read_documents()
 
     def close(self) -> None:
-        self._loader.close()
+        self.loader.close()
         self._documents.close()
         if self._videos is not None:
             self._videos.close()
@@ -246,5 +246,5 @@ class ImageReader:
             position_grid=prepared.position_grid,
             time_shift=prepared.time_shift,
         )
-        self._loader.held_bytes.add(made, len(made.pixels))
+        self.loader.held_bytes.add(made, len(made.pixels))
         return made

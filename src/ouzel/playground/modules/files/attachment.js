@@ -3,13 +3,13 @@
 
 import { announce } from "../announcer.js";
 import { translate } from "../texts/texts.js";
-import { isForModel, isReadBy, kindOfUrl, usesOf } from "./kinds.js";
+import { isForModel, isReadBy, kindOfUrl, usesOf, WORD_TYPE } from "./kinds.js";
 import { refusalOf } from "./limits.js";
 import { safeName } from "./names.js";
 import { partOfFile, partOfUrl } from "./parts.js";
 
 const PURPOSE = "user_data";
-const SENT_TYPES = { text: "text/plain", pdf: "application/pdf" }; // other files have the type that the browser knows
+const SENT_TYPES = { text: "text/plain", pdf: "application/pdf", word: WORD_TYPE }; // other files have the type that the browser knows
 const MAX_COUNTED_BYTES = 8_000_000; // of a file that would be sent once more to be counted
 
 export class Attachment {
@@ -37,7 +37,7 @@ export class Attachment {
     this.fault = ""; // what the server says against it
     this.numTokens = null; // that it takes of the context of the model, once that is known
     this.isEstimate = false;
-    this.isReadAsText = false; // a PDF for a model that does not see its pages
+    this.isReadAsText = false; // a Word file, or a PDF for a model that does not see its pages
   }
 
   /** The function is called whenever something about the file has changed. */
@@ -79,7 +79,8 @@ export class Attachment {
   /** Takes note of the model and of the room that is left (limits.js), which may have changed. */
   consider(situation, room) {
     this.uses = usesOf(this.kind, this.name, situation);
-    this.isReadAsText = this.kind === "pdf" && situation.model.readsPdfs && !situation.model.seesImages;
+    const isPdfRead = this.kind === "pdf" && situation.model.readsPdfs && !situation.model.seesImages;
+    this.isReadAsText = this.kind === "word" || isPdfRead;
     const countFor = `${situation.model.name} ${this.use}`;
     if (this.#countedFor !== countFor) this.#forgetCount();
     this.refusal = refusalOf(this, situation, room);

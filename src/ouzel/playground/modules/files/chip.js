@@ -90,7 +90,7 @@ function pagesText({ numPages }) {
   return numPages ? translate("files.pages", { count: numPages }) : "";
 }
 
-/** Says that the model gets the text of a PDF, where it does not see the pages. */
+/** Says that the model gets the text of a Word file, or of a PDF whose pages it does not see. */
 function readingText({ isReadAsText, use }) {
   return isReadAsText && isForModel(use) ? translate("files.textIsSent") : "";
 }

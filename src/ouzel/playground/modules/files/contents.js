@@ -9,9 +9,12 @@ const MAX_READ_BYTES = 8_000_000; // of a text that is read whole
 const MAX_COUNTED_BYTES = 900_000; // of a text whose tokens the server counts
 const SAMPLE_CHARACTERS = 100_000; // of a longer one
 const PDF = "%PDF-";
+const ARCHIVE = "PK\x03\x04";
+const PART_OF_WORD = "word/document"; // the beginning of the name of the main part
+const TAIL_BYTES = 65_536; // with the names of all parts of an archive
 
 /**
- * Returns what is known of a file: its `kind` ("picture", "video", "sound", "pdf", "text" or "other"), the `file` to
+ * Returns what is known of a file: its `kind` ("picture", "video", "sound", "pdf", "word", "text" or "other"), the `file` to
  * send, and, where they are known, `numLines`, `numPages` and the `text`: a `sample` and how many times as long all of
  * it is (`scale`). Throws where the file cannot be read.
  */
@@ -20,6 +23,7 @@ export async function lookAt(file) {
   const kind = kindOf(head, file.type);
   if (kind === "pdf") return { kind, file, numPages: await numPagesOf(file).catch(() => null) };
   if (kind !== "other") return { kind, file };
+  if (await isWordFile(head, file)) return { kind: "word", file };
   const encoding = encodingOf(head);
   const text = await readText(file, encoding);
   if (text === null) return { kind, file };
@@ -33,6 +37,13 @@ function kindOf(head, type) {
   if (type.startsWith("video/") && !isLikelyText(head)) return "video"; // .ts is TypeScript, too
   if (type.startsWith("audio/")) return "sound";
   return new TextDecoder("latin1").decode(head.slice(0, 1024)).includes(PDF) ? "pdf" : "other";
+}
+
+/** The server looks at the file once more: an archive may have such a name in it and be no Word file. */
+async function isWordFile(head, file) {
+  const readable = new TextDecoder("latin1");
+  if (!readable.decode(head.slice(0, ARCHIVE.length)).startsWith(ARCHIVE)) return false;
+  return readable.decode(await file.slice(-TAIL_BYTES).arrayBuffer()).includes(PART_OF_WORD);
 }
 
 function isLikelyText(head) {

@@ -4,8 +4,10 @@ import { translate } from "../texts/texts.js";
 
 const SEARCHABLE = /\.(docx|pdf|html?)$/i; // beside texts
 const TABLES = /\.(csv|tsv|jsonl?|xlsx?|parquet|sqlite3?|db|zip)$/i;
-const KINDS_BY_ENDING = { pdf: "pdf", png: "picture", jpg: "picture", jpeg: "picture", webp: "picture", gif: "picture", bmp: "picture" };
-const KINDS = { text: "files.texts", picture: "files.pictures", video: "files.videos", pdf: "files.pdfs" };
+const KINDS_BY_ENDING = { pdf: "pdf", docx: "word", png: "picture", jpg: "picture", jpeg: "picture", webp: "picture", gif: "picture", bmp: "picture" };
+const KINDS = { text: "files.texts", picture: "files.pictures", video: "files.videos", pdf: "files.pdfs", word: "files.wordFiles" };
+/** The type of a Word file in a data URL. */
+export const WORD_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 /** What a file can be used for, with the words for people. */
 export const USES = {
   model: translate("files.useModel"),
@@ -19,10 +21,11 @@ export function isPicture(url) {
   return kindOfUrl(url) === "picture";
 }
 
-/** Returns what a message has at a data URL or address: "picture", "video", "pdf" or "text". */
+/** Returns what a message has at a data URL or address: "picture", "video", "pdf", "word" or "text". */
 export function kindOfUrl(url) {
   if (!url.startsWith("data:") || url.startsWith("data:image/")) return "picture";
   if (url.startsWith("data:video/")) return "video";
+  if (url.startsWith(`data:${WORD_TYPE}`)) return "word";
   return url.startsWith("data:application/pdf") ? "pdf" : "text";
 }
 
@@ -33,7 +36,7 @@ export function kindOfFile({ kind, name }) {
 
 /** Tells whether a model reads files of a kind. */
 export function isReadBy(kind, model) {
-  return { picture: model.seesImages, video: model.seesVideos, pdf: model.readsPdfs, text: true }[kind] ?? false;
+  return { picture: model.seesImages, video: model.seesVideos, pdf: model.readsPdfs, word: true, text: true }[kind] ?? false;
 }
 
 /** Says why a model does not read files of a kind. */

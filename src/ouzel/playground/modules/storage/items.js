@@ -7,6 +7,7 @@ import { citationsOf, isHosted } from "../chat/response_answer.js";
 import { isForModel, isPicture } from "../files/kinds.js";
 import { translate } from "../texts/texts.js";
 
+const OF_OTHER_CLIENTS = new Set(["system", "developer"]); // roles of messages that this page never writes
 const KEY_PREFIX = "tree";
 const MAX_VALUE_LENGTH = 512; // the API's, of a value of metadata
 const MAX_TREE_KEYS = 13; // of the API's 16 keys
@@ -14,6 +15,7 @@ const MAX_TREE_KEYS = 13; // of the API's 16 keys
 export function itemsOf(said) {
   if (said.role === "tool") return [{ type: "function_call_output", call_id: said.toolCallId, output: said.content }];
   if (said.role === "user") return [{ type: "message", role: "user", content: userParts(said) }];
+  if (OF_OTHER_CLIENTS.has(said.role)) return [{ type: "message", role: said.role, content: [{ type: "input_text", text: said.content }] }];
   if (said.role === "approval") return said.approvals.map(approvalItem);
   const items = said.reasoning ? [reasoningItem(said.reasoning)] : [];
   items.push(...said.hosted);
