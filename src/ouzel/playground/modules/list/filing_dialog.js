@@ -25,7 +25,7 @@ class Filing {
 
   open() {
     const form = element("form", { on: { submit: (event) => this.#submit(event) } }, ...this.#folderFields(), ...this.#tagFields(), this.fault, this.#buttons());
-    const title = element("p", { class: "filed-title", dir: "auto", text: this.record.title });
+    const title = element("p", { class: "filed-title" }, element("bdi", { text: this.record.title }));
     this.#drawTags();
     this.dialog = openDialog(translate("filing.title"), [title, form], { focused: this.select });
   }

@@ -56,6 +56,7 @@ export function titleField(title, onEnd, { label = translate("list.title"), limi
   input.addEventListener("keydown", (event) => {
     event.stopPropagation();
     if (isComposing(event)) return;
+    if (event.key === "Enter") event.preventDefault(); // the control that gets the focus is not pressed
     if (event.key === "Enter") end(true);
     if (event.key === "Escape") end(false);
   });
