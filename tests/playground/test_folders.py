@@ -173,7 +173,7 @@ def test_a_conversation_is_dragged_into_a_folder_and_out_of_it(user: User) -> No
 def test_tabs_stay_in_step_and_an_undo_brings_folder_and_tags_back(
     page: Page, user_at: Callable[[RunningServer], User]
 ) -> None:
-    with running_server() as server:  # without a store
+    with running_server() as server:  # it has no store
         user = user_at(server)
         other = User(page.context.new_page(), server.url)
         other.open()

@@ -162,7 +162,10 @@ def test_hostile_names_are_text(user: User) -> None:
 def test_wrong_values_of_labels_are_left_out(user: User) -> None:
     message = {"role": "user", "content": "x"}
     nodes = [{"id": 1, "message": message}]
-    given = [{"folder": 5, "tags": "no"}, {"folder": {"a": 1}, "tags": [None, {"name": "x"}, " "]}]
+    given: list[dict[str, object]] = [
+        {"folder": 5, "tags": "no"},
+        {"folder": {"a": 1}, "tags": [None, {"name": "x"}, " "]},
+    ]
     own = [{**each, "title": f"t{index}", "nodes": nodes} for index, each in enumerate(given)]
     file = {"format": "ouzel.conversations", "conversations": own}
     choose(user, ("own.json", json.dumps(file).encode()))
