@@ -20,6 +20,7 @@ from tests.api.pulling import ScriptedPuller
 from tests.api.serving import RunningServer, running_server
 from tests.playground.base_model import serving_base_model
 from tests.playground.chromium import User
+from tests.playground.folder_walk import walk_through_folders
 from tests.playground.states import Look, Walk
 from tests.playground.two_models import ADMIN_KEY, serving_two_models
 
@@ -365,6 +366,7 @@ ROOMS = {
         (".copy", "#completion p[role=alert]"),
     ),
     "import and export": Room(running_server, _manage, (".snippet",)),
+    "folders": Room(running_server, walk_through_folders, ("#filing-folder option",)),
     "presets": Room(running_server, _use_presets, ("#preset option", ".preset-state")),
     "API key": Room(_serving_key_holders, _give_key, ("dialog .fault",)),
     "models": Room(_serving_for_admins, _change_models, (".models-state.fault",)),

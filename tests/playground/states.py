@@ -110,9 +110,11 @@ def walk_through_list(user: User, look: Look) -> None:
     look("nothing found")
     user.write("#search", "")
     row = page.locator("#conversations li").first
-    for index, state in enumerate(("pin", "rename", "export", "delete")):
+    for index, state in enumerate(("pin", "file", "rename", "export", "delete")):
         user.point_at(row.locator(".title"))
         user.use(row.locator(".row-tools button").nth(index))
+        if state == "file":
+            expect(page.locator("#filing-folder")).to_be_focused()
         if state == "delete":
             expect(page.locator("#notice .action")).to_be_visible()
         look(state)

@@ -144,7 +144,7 @@ def test_titles_are_text(user: User) -> None:
     expect(user.page.locator("#conversations .title")).to_have_count(1)
     for attempt in ATTEMPTS:
         title = " ".join(attempt.split())[:200]
-        user.page.locator("#conversations .row-tools button").first.click()
+        user.page.locator("#conversations .row-tools button").nth(2).click()  # Rename
         user.page.get_by_role("textbox", name="Title").fill(title)
         user.page.keyboard.press("Enter")
         user.wait_until(f"document.querySelector('#title').textContent === {json.dumps(title)}")

@@ -36,10 +36,11 @@ export class Conversation {
   #lastId; // of all that were ever given: one of a message that was taken off does not come again
 
   /** `nodes` are in the order in which they came; each has an id, its parent's id (null for a first one) and a message. */
-  constructor({ id = null, title = "", updated = Date.now(), nodes = [], activeLeaf = null, settings = null } = {}) {
+  constructor({ id = null, title = "", updated = Date.now(), nodes = [], activeLeaf = null, settings = null, labels = {} } = {}) {
     this.id = id;
     this.title = title;
     this.settings = settings; // values (settings/values.js); null: those of a new conversation
+    this.labels = labels; // the folder and tags (storage/labels.js) as long as no record has them
     this.updated = updated;
     this.nodes = nodes.map((node) => ({ ...node, message: message(node.message.role, node.message) })); // those of older pages lack properties
     this.#byId = new Map(this.nodes.map((node) => [node.id, node]));

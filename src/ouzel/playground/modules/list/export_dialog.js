@@ -3,12 +3,15 @@
 import { openDialog } from "../dialogs/dialog.js";
 import { button, download, element } from "../dom.js";
 import { fileName, jsonText, markdownText } from "../storage/export.js";
+import { labelsIn } from "../storage/labels.js";
 import { translate } from "../texts/texts.js";
 
-export function offerExport(title, conversation) {
+/** `record` is that of the conversation in the list. */
+export function offerExport(record, conversation) {
+  const { title } = record;
   const offer = (name, text, ending, mediaType) =>
     button(name, () => {
-      download(fileName(title, ending), text(conversation), mediaType);
+      download(fileName(title, ending), text(conversation, labelsIn(record)), mediaType);
       dialog.close();
     });
   const choices = [

@@ -1,4 +1,4 @@
-// The conversations of the list in groups: pinned ones, then by the day on which they last went on.
+// The conversations of the list that are in no folder, in groups: pinned ones, then by the day on which they last went on.
 
 import { LANGUAGE, translate } from "../texts/texts.js";
 
@@ -18,6 +18,10 @@ export function groupsOf(records, now = Date.now()) {
     groups.at(-1).records.push(record);
   }
   return groups;
+}
+
+export function pinnedFirst(records) {
+  return [...records.filter(({ isPinned }) => isPinned), ...records.filter(({ isPinned }) => !isPinned)];
 }
 
 function titleOf(time, today) {

@@ -3,6 +3,7 @@
 
 import { Chat } from "../chat/chat.js";
 import { Composer } from "../chat/composer.js";
+import { Conversation } from "../chat/conversation.js";
 import { RunningAnswers } from "../chat/running.js";
 import { CompareMode } from "../compare/mode.js";
 import { showsCompletion } from "../completion/address.js";
@@ -98,7 +99,7 @@ export class Page {
   /** Makes the list of conversations and the buttons. */
   #list() {
     const { api, settings, library, chat, deletions } = this;
-    this.sidebar = new Sidebar({ library, chat, deletions, notice, onChoice: (snippet) => this.#showChoice(snippet) });
+    this.sidebar = new Sidebar({ library, chat, deletions, notice, onChoice: (snippet) => this.#showChoice(snippet), onBegin: (labels) => this.#begin(labels) });
     this.modelButton = new ModelButton({ api, settings, onTake: () => this.#takeModel(), onChange: () => this.#showState() });
     listenToControls({
       begin: () => this.#begin(),
@@ -134,8 +135,9 @@ export class Page {
     return this.completion.isRunning ? this.completion : this.chat;
   }
 
-  #begin() {
-    this.chat.begin();
+  /** `labels` has the folder in which the conversation is begun. */
+  #begin(labels = {}) {
+    this.chat.begin(new Conversation({ labels }));
     this.sidebar.draw();
     this.#show();
   }
@@ -194,8 +196,10 @@ export class Page {
 
   #showTitle(isCompletion) {
     const mode = this.comparing.isShown ? translate("compare.title") : isCompletion ? translate("completion.title") : "";
-    const title = mode || this.chat.current.title;
-    byId("title").textContent = title || translate("list.newConversation");
+    const { title: ownTitle, labels, key } = this.chat.current;
+    const title = mode || ownTitle;
+    const isInFolder = key === undefined && labels.folder !== undefined;
+    byId("title").textContent = title || (isInFolder ? translate("list.newInFolder", labels) : translate("list.newConversation"));
     document.title = title ? `${title} · Ouzel` : "Ouzel";
   }
 

@@ -6,14 +6,16 @@ import { wireMessage } from "../chat/request.js";
 import { setValues } from "../settings/values.js";
 import { translate } from "../texts/texts.js";
 import { FORMAT } from "./import/own.js";
+import { labelsIn } from "./labels.js";
 
 const ROLES = ["user", "assistant", "tool", "system", "approval"];
 
-export function jsonText(conversation) {
+/** `labels` are the folder and the tags (labels.js). */
+export function jsonText(conversation, labels) {
   const { key, title, updated, nodes, activeLeaf, settings } = conversation;
   const said = conversation.path().map((node) => node.message);
   const messages = said.filter(({ role }) => role !== "approval").map(wireMessage);
-  return JSON.stringify({ key, title, updated: new Date(updated).toISOString(), messages, tree: { activeLeaf, nodes }, settings: settings === null ? {} : setValues(settings) }, null, 2);
+  return JSON.stringify({ key, title, updated: new Date(updated).toISOString(), ...labels, messages, tree: { activeLeaf, nodes }, settings: settings === null ? {} : setValues(settings) }, null, 2);
 }
 
 /**
@@ -24,12 +26,12 @@ export async function exportAll(library, { onProgress, signal }) {
   const records = library.records.shown;
   const failed = [];
   const parts = [];
-  for (const [index, { key, title, isPinned = false, isNamed = false }] of records.entries()) {
+  for (const [index, { key, title, isPinned = false, isNamed = false, ...record }] of records.entries()) {
     if (signal.aborted) break;
     try {
       const { updated, nodes, activeLeaf, settings } = await library.load(key);
       const ofSettings = settings === null ? {} : { settings: setValues(settings) };
-      parts.push(JSON.stringify({ key, title, updated: new Date(updated).toISOString(), isPinned, isNamed, activeLeaf, ...ofSettings, nodes }));
+      parts.push(JSON.stringify({ key, title, updated: new Date(updated).toISOString(), isPinned, isNamed, ...labelsIn(record), activeLeaf, ...ofSettings, nodes }));
     } catch (error) {
       failed.push({ title, reason: error.message || translate("list.goneFromServer") });
     }

@@ -3,6 +3,7 @@
 import { Conversation } from "../chat/conversation.js";
 import { translate } from "../texts/texts.js";
 import { readValues } from "../settings/values.js";
+import { labelsIn } from "./labels.js";
 import { modelsOf, takeModels } from "./metadata.js";
 import { Records } from "./records.js";
 import { ignoreMissing, isServerKey, WentOnElsewhere } from "./server_keeper.js";
@@ -70,6 +71,17 @@ export class Library {
     return this.#change(key, (record) => ({ ...record, isPinned }));
   }
 
+  /** Gives conversations other folders and tags: `change` gets those of each, and returns the new ones. */
+  async relabel(keys, change) {
+    const changed = await this.#next(async () => {
+      const records = await Promise.all(keys.map((key) => this.records.newest(key)));
+      const own = records.filter((record) => record !== null).map(({ folder, tags, ...record }) => ({ ...record, ...labelsIn(change({ folder, tags })) }));
+      await this.records.keepMany(own);
+      return own;
+    });
+    this.#tellLabels(changed.filter(({ isOnServer }) => isOnServer));
+  }
+
   /** Takes a conversation out of the list, or puts it back where `time` is null. */
   setDeleted(key, time) {
     return this.#change(key, ({ deletedAt, ...record }) => (time === null ? record : { ...record, deletedAt: time }));
@@ -95,13 +107,20 @@ export class Library {
 
   /** Keeps conversations from a file in this browser. Each is what import/tree.js makes of one. */
   async add(given) {
-    const entries = given.map(({ id, origin, isPinned, isNamed, settings = null, ...content }) => {
+    const entries = given.map(({ id, origin, isPinned, isNamed, folder, tags, settings = null, ...content }) => {
       const conversation = new Conversation({ ...content, settings });
       const ids = conversation.nodes.map(({ id }) => id);
-      const record = { key: newKey(), ...summary(conversation, ids), isPinned, isNamed, origin, isImported: true, isOnServer: false };
+      const record = { key: newKey(), ...summary(conversation, ids), isPinned, isNamed, ...labelsIn({ folder, tags }), origin, isImported: true, isOnServer: false };
       return { record, words: conversation.words, content };
     });
     await this.#next(() => this.records.keepAll(entries));
+  }
+
+  /** Tells the server one after the other: what a person does meanwhile comes between them. */
+  async #tellLabels(records) {
+    for (const { key } of records) {
+      await this.#next(() => this.keeper.label(key, this.records.get(key) ?? {})).catch(() => {}); // the next save tells it
+    }
   }
 
   #change(key, change) {
@@ -138,7 +157,7 @@ export class Library {
       throw error.status === 404 ? new UnknownConversation() : error;
     });
     const saved = conversation.nodes.map((node) => node.id);
-    await this.#put(conversation, { key, ...summary(conversation, saved), isOnServer: true });
+    await this.#put(conversation, { key, ...summary(conversation, saved), ...conversation.labels, isOnServer: true });
     return conversation;
   }
 
@@ -159,18 +178,18 @@ export class Library {
 
   /** Another tab added to the conversation: what this one shows becomes a conversation of its own. */
   #fork(conversation) {
-    Object.assign(conversation, { id: null, record: null });
+    Object.assign(conversation, { id: null, labels: labelsIn(this.records.get(conversation.key)), record: null });
     this.onTrouble(translate("list.wentOnElsewhere"));
   }
 
   async #saveOnServer(conversation) {
     let saved;
     try {
-      saved = await this.keeper.save(conversation, conversation.record?.saved ?? []);
+      saved = await this.keeper.save(conversation, conversation.record?.saved ?? [], this.#marks(conversation));
     } catch (error) {
       if (!(error instanceof WentOnElsewhere)) throw error;
       this.#fork(conversation); // another browser added to it
-      saved = await this.keeper.save(conversation, []);
+      saved = await this.keeper.save(conversation, [], conversation.labels);
     }
     await this.#put(conversation, { key: conversation.id, ...this.#marks(conversation), ...summary(conversation, saved), isOnServer: true });
   }
@@ -185,10 +204,10 @@ export class Library {
     if (record?.isOnServer) await this.records.forget(record.key, key);
   }
 
-  /** Returns what the record has that its conversation does not know. */
-  #marks({ key }) {
-    const { isPinned, isNamed, isImported, origin, deletedAt } = this.records.get(key) ?? {};
-    return Object.fromEntries(Object.entries({ isPinned, isNamed, isImported, origin, deletedAt }).filter(([, value]) => value !== undefined));
+  /** Returns what the record has that its conversation does not know. One that is not kept yet may have been begun in a folder. */
+  #marks({ key, labels }) {
+    const { isPinned, isNamed, isImported, origin, deletedAt, folder, tags } = this.records.get(key) ?? labels;
+    return Object.fromEntries(Object.entries({ isPinned, isNamed, isImported, origin, deletedAt, folder, tags }).filter(([, value]) => value !== undefined));
   }
 
   async #put(conversation, record, content = null) {

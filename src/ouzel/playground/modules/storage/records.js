@@ -3,6 +3,7 @@
 
 import { translate } from "../texts/texts.js";
 import * as database from "./database.js";
+import { filterByTags } from "./tag_search.js";
 import { Tabs } from "./tabs.js";
 import { Words } from "./words.js";
 
@@ -39,9 +40,10 @@ export class Records {
     return this.all.filter(({ deletedAt }) => deletedAt === undefined).sort((one, other) => other.updated - one.updated);
   }
 
-  /** Returns the records that have all words of a text, each with its `snippet` where its messages have one. */
+  /** Returns the records that have all words and tags of a text, each with its `snippet` where its messages have one. */
   found(text) {
-    return this.#words.search(this.shown, text);
+    const { found, rest } = filterByTags(this.shown, text);
+    return this.#words.search(found, rest);
   }
 
   loadWords() {
@@ -69,6 +71,18 @@ export class Records {
       this.#tabs.tell(record.key);
     } catch {
       this.#keepInPage(record, content);
+    }
+    this.onChange();
+  }
+
+  /** Keeps changes of many records. Their messages and words stay as they are. */
+  async keepMany(records) {
+    for (const record of records) this.#all.set(record.key, record);
+    try {
+      await database.putAll(records.map((record) => ({ record, content: null, words: null })));
+      this.#tabs.tell(records.length === 1 ? records[0].key : null);
+    } catch {
+      for (const record of records) this.#keepInPage(record, null);
     }
     this.onChange();
   }

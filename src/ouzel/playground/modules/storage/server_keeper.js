@@ -4,7 +4,7 @@ import { Conversation } from "../chat/conversation.js";
 import { pathOfFile } from "../files/attachment.js";
 import { translate } from "../texts/texts.js";
 import { itemsOf, messageOf, treeMetadata, treeParts } from "./items.js";
-import { metadataOf, takeMetadata } from "./metadata.js";
+import { metadataOf, takeMetadata, withLabels } from "./metadata.js";
 
 const MAX_ITEMS = 20; // the API's, of one request
 const PAGE = 100;
@@ -24,8 +24,8 @@ export class ServerKeeper {
     this.api = api;
   }
 
-  /** Adds what is new of a conversation; `saved` are the ids of the nodes that are there, which is returned anew. */
-  async save(conversation, saved) {
+  /** Adds what is new of a conversation; `saved` are the ids of the nodes that are there, which is returned anew. `labels` are its folder and tags. */
+  async save(conversation, saved, labels) {
     const metadata = { title: conversation.title.slice(0, MAX_TITLE) };
     if (saved.length > 0) await this.#check(conversation.id, saved.length);
     conversation.id ??= (await this.api.post("v1/conversations", { metadata })).id;
@@ -35,7 +35,7 @@ export class ServerKeeper {
       await this.api.post(`${pathOf(conversation.id)}/items`, { items: items.slice(start, start + MAX_ITEMS) });
     }
     const ids = [...saved, ...added.map((node) => node.id)];
-    await this.api.post(pathOf(conversation.id), { metadata: { ...metadata, ...describe(conversation, ids) } });
+    await this.api.post(pathOf(conversation.id), { metadata: withLabels({ ...metadata, ...describe(conversation, ids) }, labels) });
     return ids;
   }
 
@@ -57,6 +57,12 @@ export class ServerKeeper {
   async rename(id, title) {
     const { metadata } = await this.api.get(pathOf(id));
     await this.api.post(pathOf(id), { metadata: { ...metadata, title: title.slice(0, MAX_TITLE) } });
+  }
+
+  /** Tells the server the folder and the tags, for other browsers. */
+  async label(id, labels) {
+    const { metadata } = await this.api.get(pathOf(id));
+    await this.api.post(pathOf(id), { metadata: withLabels(metadata, labels) });
   }
 
   async remove(id) {

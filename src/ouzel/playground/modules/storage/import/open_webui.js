@@ -3,11 +3,13 @@
 import { message } from "../../chat/conversation.js";
 import { isObject } from "../../objects.js";
 import { translate } from "../../texts/texts.js";
+import { labelsIn } from "../labels.js";
 import { isDataUrl, listOf, systemSettings, textOf, timeOf, valueOf } from "./read.js";
 import { NotUnderstood, shortTitle, treeOf } from "./tree.js";
 
 const THOUGHT = '<details type="reasoning"'; // Open WebUI puts reasoning before the answer, as HTML and a quotation
 const THOUGHT_END = "</details>";
+const NUM_OF_ID = 8; // characters of the id of a folder, in its name
 
 /** Tells whether a chat, which is not read yet, has this format. */
 export function knows(given) {
@@ -31,10 +33,22 @@ export function read(given) {
     updated: timeOf(given.updated_at) ?? timeOf(chat.timestamp) ?? timeOf(given.created_at) ?? Date.now(),
     isPinned: given.pinned === true,
     isNamed: true,
+    ...readLabels(given, chat),
     activeLeaf: ids.get(valueOf(history, "currentId")) ?? nodes.at(-1).id,
     nodes,
     ...systemSettings([...systemPlaces(given, chat), ...Object.values(messages).filter((said) => valueOf(said, "role") === "system").map(({ content }) => textOf(content))]),
   };
+}
+
+/**
+ * Returns the folder and the tags of a chat. The file has the id of a folder and not its name: the beginning of the id is
+ * then the name, so that the chats of a folder stay together. Tags stand beside the chat, and in older files in it.
+ */
+function readLabels(given, chat) {
+  const id = textOf(given.folder_id);
+  const places = [valueOf(valueOf(given, "meta"), "tags"), valueOf(chat, "tags")];
+  const tags = places.flatMap(listOf).map((tag) => (isObject(tag) ? tag.name : tag)); // older ones are objects
+  return labelsIn({ folder: id === "" ? "" : `Open WebUI ${id.slice(0, NUM_OF_ID)}`, tags });
 }
 
 /** Returns the system prompt of a chat, which each version of Open WebUI has in another place. */

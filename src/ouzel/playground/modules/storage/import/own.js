@@ -6,6 +6,7 @@ import { isHosted } from "../../chat/response_answer.js";
 import { isObject } from "../../objects.js";
 import { readValues } from "../../settings/values.js";
 import { translate } from "../../texts/texts.js";
+import { labelsIn } from "../labels.js";
 import { copyOf, isDataUrl, listOf, textOf, timeOf, valueOf } from "./read.js";
 import { NotUnderstood, shortTitle, treeOf } from "./tree.js";
 
@@ -30,6 +31,7 @@ export function read(given) {
     updated: timeOf(given.updated) ?? Date.now(),
     isPinned: given.isPinned === true,
     isNamed: given.isNamed === true,
+    ...labelsIn(given),
     activeLeaf: ids.get(valueOf(tree, "activeLeaf")) ?? nodes.at(-1).id,
     nodes,
     ...(isObject(given.settings) ? { settings: readValues(given.settings, { isForeign: true }).values } : {}),
