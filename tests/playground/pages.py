@@ -1,4 +1,4 @@
-"""A server of the playground's files and of an empty page, with the real server's content policy.
+"""A server of the playground's files and of an empty page, with the real server's headers.
 
 It forwards other paths to a server behind it, which may start and stop while a page is open.
 """
@@ -11,7 +11,7 @@ from typing import Any  # the types of the library's handlers
 
 import httpx
 
-from ouzel.api.site.headers import CONTENT_SECURITY_POLICY, PREVIEW_HEADERS
+from ouzel.api.site.headers import HEADERS, PREVIEW_HEADERS
 from ouzel.api.site.playground import PREVIEW
 from ouzel.playground import DIRECTORY
 
@@ -82,8 +82,7 @@ class Pages:
         handler.send_header("content-type", media_type)
         handler.send_header("content-length", str(len(content)))
         is_preview = handler.path == _PREFIX + PREVIEW
-        policy = {"content-security-policy": CONTENT_SECURITY_POLICY}
-        for header, value in (PREVIEW_HEADERS if is_preview else policy).items():
+        for header, value in (PREVIEW_HEADERS if is_preview else HEADERS).items():
             handler.send_header(header, value)
         handler.end_headers()
         handler.wfile.write(content)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Dialog, Frame, Page, expect
 
-from tests.playground.chromium import HANG_MS
+from tests.playground.chromium import HANG_MS, skip_unless_chromium
 from tests.playground.markdown.drawing import Drawing
 from tests.playground.markdown.spy import Spy, running_spy
 from tests.playground.pages import Pages
@@ -193,6 +193,30 @@ def test_a_preview_can_be_closed(victim: Victim) -> None:
     control.click()
     expect(victim.page.locator("iframe")).to_have_count(0)
     assert control.get_attribute("aria-pressed") == "false"
+
+
+def test_an_endless_loop_in_a_preview_does_not_stop_the_page(
+    browser: Browser, pages: Pages
+) -> None:
+    """Chromium runs the preview in another process, which ends when the preview is closed."""
+    context = browser.new_context()
+    victim = Victim(context.new_page(), pages.url)
+    page = victim.page
+    skip_unless_chromium(page)
+    page.evaluate("addEventListener('message', event => { window.last = event.data })")
+    # The message leaves the frame's process only when the task that sent it has ended.
+    loop = (
+        "onmessage = () => { parent.postMessage('loop', '*'); setTimeout(() => { for (;;); }, 50) }"
+    )
+    frame = victim.show(f"<p id=a>a<script>{loop}</script>")
+    expect(frame.locator("#a")).to_have_text("a")
+    page.evaluate("document.querySelector('iframe').contentWindow.postMessage('go', '*')")
+    while page.evaluate("window.last") != "loop":
+        page.wait_for_timeout(20)
+    page.wait_for_timeout(200)  # the loop begins meanwhile
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("iframe")).to_have_count(0)
+    context.close()
 
 
 def test_other_code_has_no_preview(victim: Victim) -> None:
