@@ -51,7 +51,7 @@ TEXTS = {
     "left to right": ("flowchart LR; a-->b-->c; b-->a", {"a", "b", "c"}),
     "settings before": (
         '---\ntitle: x\n---\n%%{init: {"a": 1}}%%\ngraph RL\n%% no\nA-->B',
-        {"A", "B"},
+        {"x", "A", "B"},
     ),
     "marks in texts": (
         'graph TD\nA["x; y --> z #quot;q#quot; #35;"] --> B["`md`"]',
@@ -112,8 +112,8 @@ def test_edges_lead_down_between_boxes_that_do_not_overlap(drawing: Drawing) -> 
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("gantt\n title a", "not “gantt”"),
-        ("", "not “”"),
+        ("gitGraph\n commit", "of the kind “gitGraph”"),
+        ("", "of the kind “”"),
         ("graph TD\n\nA --> ", "line 3 cannot be read"),
         ("graph TD\nA ??? B", "line 2 cannot be read"),
         ("sequenceDiagram\nA->>B: x\nwhat", "line 3 cannot be read"),

@@ -5,6 +5,8 @@ export const LINE_PX = 18;
 const FONT = "14px system-ui, sans-serif";
 const MAX_LINES = 12;
 const MAX_LINE_LENGTH = 60; // characters
+const TITLE_MARGIN = 12;
+export const BOLD = 1.1; // how much wider bold texts are, at most
 const ENTITIES = { quot: '"', amp: "&", lt: "<", gt: ">", nbsp: " " };
 
 /** Returns an element of SVG. `properties` are attributes. */
@@ -21,11 +23,20 @@ export function drawing(width, height, label, ...children) {
   return shape("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}`, role: "img", "aria-label": label }, ...children);
 }
 
-/** Returns the lines of a label, as a diagram's code writes it: with quotes, breaks and character codes. */
-export function linesOf(label) {
+/** Returns `{ nodes, width, height }` of a title above a drawing; the width is at least that of the drawing. */
+export function titleBlock(title, width) {
+  if (title === "") return { nodes: [], width, height: 0 };
+  const lines = linesOf(title);
+  const size = measure(lines);
+  const wide = Math.max(width, size.width * BOLD + 2 * TITLE_MARGIN);
+  return { nodes: [label(lines, wide / 2, TITLE_MARGIN + size.height / 2, { kind: "label title" })], width: wide, height: size.height + TITLE_MARGIN };
+}
+
+/** Returns the lines of a label, as a diagram's code writes it: with quotes, breaks and character codes. `length` is that of a line. */
+export function linesOf(label, length = MAX_LINE_LENGTH) {
   const text = label.trim().replace(/^"(.*)"$/s, "$1").replace(/^`(.*)`$/s, "$1");
   const decoded = text.replace(/#(\w{1,8});/g, (written, name) => characterFor(name) ?? written);
-  return decoded.split(/<br\s*\/?>|\\n|\n/i).flatMap((line) => wrapped(line.trim())).slice(0, MAX_LINES);
+  return decoded.split(/<br\s*\/?>|\\n|\n/i).flatMap((line) => wrapped(line.trim(), length)).slice(0, MAX_LINES);
 }
 
 /** Returns the size of lines of text. */
@@ -66,11 +77,11 @@ function characterFor(name) {
   return code >= 32 && code <= 0x10ffff && !(code >= 0xd800 && code < 0xe000) ? String.fromCodePoint(code) : null;
 }
 
-function wrapped(line) {
+function wrapped(line, length) {
   const lines = [];
   let current = "";
   for (const word of line.split(/\s+/)) {
-    if (current !== "" && current.length + word.length >= MAX_LINE_LENGTH) {
+    if (current !== "" && current.length + word.length >= length) {
       lines.push(current);
       current = "";
     }
