@@ -11,11 +11,17 @@ import { TooLarge, Unreadable } from "./statements.js";
 const MAX_LENGTH = 20_000; // characters
 const MAX_TITLE = 200;
 const flowchart = () => import("./graphs/flowchart.js");
+const state = () => import("./graphs/state.js");
 // Each module has `draw(statements, { name, title })`, which returns the drawing.
 const KINDS = {
   graph: flowchart,
   flowchart,
   "flowchart-elk": flowchart,
+  stateDiagram: state,
+  "stateDiagram-v2": state,
+  classDiagram: () => import("./graphs/class.js"),
+  "classDiagram-v2": () => import("./graphs/class.js"),
+  erDiagram: () => import("./graphs/entities.js"),
   sequenceDiagram: () => import("./sequence.js"),
   pie: () => import("./charts/pie.js"),
 };
