@@ -12,6 +12,7 @@ const MAX_LENGTH = 20_000; // characters
 const MAX_TITLE = 200;
 const flowchart = () => import("./graphs/flowchart.js");
 const state = () => import("./graphs/state.js");
+const xychart = () => import("./charts/xychart.js");
 // Each module has `draw(statements, { name, title })`, which returns the drawing.
 const KINDS = {
   graph: flowchart,
@@ -23,7 +24,14 @@ const KINDS = {
   "classDiagram-v2": () => import("./graphs/class.js"),
   erDiagram: () => import("./graphs/entities.js"),
   sequenceDiagram: () => import("./sequence.js"),
+  mindmap: () => import("./mindmap.js"),
+  gantt: () => import("./charts/gantt.js"),
+  timeline: () => import("./charts/timeline.js"),
+  journey: () => import("./charts/journey.js"),
   pie: () => import("./charts/pie.js"),
+  quadrantChart: () => import("./charts/quadrants.js"),
+  xychart,
+  "xychart-beta": xychart,
 };
 
 /** Returns the picture of the code, or the reason why there is none. Returns null where the module of the kind does not come. */

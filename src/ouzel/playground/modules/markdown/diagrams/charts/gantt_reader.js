@@ -1,0 +1,124 @@
+// The code of a Gantt chart becomes sections with tasks, each with a start and an end.
+
+import { TooLarge, Unreadable } from "../statements.js";
+import { addDuration, dateReader } from "./dates.js";
+
+const MAX_TASKS = 150;
+const MAX_SECTIONS = 40;
+const MAX_EXCLUDED_DAYS = 3000; // in one task
+const DAY = 86_400_000;
+const DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+const TAGS = new Set(["active", "done", "crit", "milestone", "vert"]);
+const SETTING = /^(title|dateFormat|axisFormat|tickInterval|excludes|includes|todayMarker|weekday|weekend)\b\s*(.*)$/;
+const IGNORED = /^(?:click|inclusiveEndDates|topAxis)\b/;
+
+/** Returns `{ title, axisFormat, tickInterval, sections }`; a section has `name` and `tasks` with `name`, `tags`, `start` and `end`. */
+export function readGantt(statements) {
+  return new GanttReader().read(statements);
+}
+
+class GanttReader {
+  #settings = { title: "", dateFormat: "YYYY-MM-DD", axisFormat: "", tickInterval: "", excludes: "", includes: "", todayMarker: "", weekday: "", weekend: "saturday" };
+  #sections = [];
+  #tasks = []; // with the texts of their dates, until all are read
+  #areEndsWhole = false;
+
+  read([first, ...rest]) {
+    if (!/^gantt;?$/.test(first.text)) throw new Unreadable(first.line);
+    for (const { text, line } of rest) {
+      this.#take(text.replace(/;$/, "").trim(), line);
+      if (this.#tasks.length > MAX_TASKS || this.#sections.length > MAX_SECTIONS) throw new TooLarge();
+    }
+    if (this.#tasks.length === 0) throw new Unreadable(first.line);
+    this.#findDates();
+    return { ...this.#settings, sections: this.#sections.filter(({ tasks }) => tasks.length > 0) };
+  }
+
+  #take(text, line) {
+    const setting = SETTING.exec(text);
+    const section = /^section\s+(.*)$/.exec(text);
+    const task = /^([^:]{1,200}):(.*)$/.exec(text);
+    if (section !== null) this.#sections.push({ name: section[1].replace(/:$/, ""), tasks: [] });
+    else if (setting !== null && !(task !== null && setting[1] !== "title" && /^\s*:/.test(setting[2]))) this.#settings[setting[1]] = setting[2].trim();
+    else if (IGNORED.test(text)) this.#areEndsWhole ||= text.startsWith("inclusive");
+    else if (task !== null) this.#addTask(task[1].trim(), task[2], line);
+    else throw new Unreadable(line);
+  }
+
+  #addTask(name, written, line) {
+    const parts = written.split(",").map((part) => part.trim()).filter((part) => part !== "");
+    const tags = [];
+    while (parts.length > 0 && TAGS.has(parts[0])) tags.push(parts.shift());
+    if (parts.length > 3) throw new Unreadable(line);
+    const [end = "", start = "", id = `task ${this.#tasks.length}`] = parts.reverse();
+    const task = { name, tags, id, written: { start, end }, line };
+    this.#tasks.push(task);
+    if (this.#sections.length === 0) this.#sections.push({ name: "", tasks: [] });
+    this.#sections.at(-1).tasks.push(task);
+  }
+
+  /** A task may begin after one that stands below it, so tasks are gone through until no date is added. */
+  #findDates() {
+    const read = dateReader(this.#settings.dateFormat);
+    const byId = new Map(this.#tasks.map((task) => [task.id, task]));
+    for (let hasFound = true; hasFound; ) {
+      hasFound = false;
+      for (const [index, task] of this.#tasks.entries()) {
+        if (task.end !== undefined) continue;
+        task.start ??= this.#findStart(task, index, read, byId);
+        if (task.start !== undefined) task.end = this.#findEnd(task, read, byId);
+        hasFound ||= task.end !== undefined;
+      }
+    }
+    const lost = this.#tasks.find(({ end }) => end === undefined);
+    if (lost !== undefined) throw new Unreadable(lost.line);
+  }
+
+  /** Returns undefined while another task has no date yet. */
+  #findStart({ written, line }, index, read, byId) {
+    if (written.start === "") {
+      const date = index === 0 || written.end.startsWith("after") ? null : this.#tasks[index - 1].end;
+      if (date !== null) return date;
+      const own = read(written.end); // a task with one date, such as a milestone, is at that date
+      if (own === null && index === 0) throw new Unreadable(line);
+      return own ?? undefined;
+    }
+    const after = /^after\s+(.+)$/.exec(written.start);
+    if (after === null) return read(written.start) ?? fail(line);
+    const ends = after[1].split(/\s+/).map((id) => byId.get(id)?.end);
+    return ends.includes(undefined) ? undefined : Math.max(...ends);
+  }
+
+  #findEnd({ start, written, line }, read, byId) {
+    const until = /^until\s+(.+)$/.exec(written.end);
+    if (until !== null) {
+      const starts = until[1].split(/\s+/).map((id) => byId.get(id)?.start);
+      return starts.includes(undefined) ? undefined : Math.max(start, Math.min(...starts));
+    }
+    if (written.end === "") return start + DAY;
+    const date = read(written.end);
+    if (date !== null) return Math.max(start, this.#areEndsWhole ? date + DAY : date);
+    const end = addDuration(start, written.end) ?? fail(line);
+    return this.#withoutExcluded(start, end);
+  }
+
+  /** A duration counts no excluded days. */
+  #withoutExcluded(start, end) {
+    const excluded = this.#settings.excludes.toLowerCase().split(/[\s,]+/).filter((word) => word !== "");
+    if (excluded.length === 0) return end;
+    const free = this.#settings.weekend === "friday" ? [5, 6] : [6, 0];
+    let last = end;
+    let numDays = 0;
+    for (let day = start; day < last; day += DAY) {
+      const date = new Date(day);
+      const isFree = (excluded.includes("weekends") && free.includes(date.getUTCDay())) || excluded.includes(DAYS[date.getUTCDay()]) || excluded.includes(date.toISOString().slice(0, 10));
+      if (isFree) last += DAY;
+      if (isFree && (numDays += 1) > MAX_EXCLUDED_DAYS) throw new TooLarge();
+    }
+    return last;
+  }
+}
+
+function fail(line) {
+  throw new Unreadable(line);
+}
