@@ -61,12 +61,15 @@ async function draw(code) {
   return module && module.draw(statements, { name: translate("markdown.diagramOf"), title });
 }
 
-/** Returns the lines that are not empty, with their numbers and the width of the blank before them. */
+/**
+ * Returns the lines that are not empty, with their numbers and the width of the blank before them. Blank within a line is one
+ * space, because patterns that meet much blank can be slow.
+ */
 function readStatements(body) {
   const statements = [];
   for (const [index, written] of body.split("\n").entries()) {
     const line = written.replace(/%%.*$/, "");
-    const text = line.trim();
+    const text = line.trim().replace(/\s+/g, " ");
     const indent = /^\s*/.exec(line)[0].replaceAll("\t", "    ").length;
     if (text !== "" && !/^acc(?:Title|Descr)\s*:/.test(text)) statements.push({ text, line: index + 1, indent });
   }

@@ -52,7 +52,7 @@ function read([first, ...rest]) {
 }
 
 function makeNode(written, depth) {
-  const { text, kind } = readShape(written.replace(/:::[\w\s-]+$/, "").replace(/::icon\([^)]*\)$/, "").trim());
+  const { text, kind } = readShape(written.replace(/:::[\w\s-]+$/, "").replace(/::icon\([^)]*\)$/, "").replace(/\*\*([^*]+)\*\*/g, "$1").trim());
   const lines = linesOf(text, MAX_LINE);
   const { width, height } = measure(lines);
   return { lines, kind, depth, ...sizeFor(kind, { width: depth === 0 ? width * BOLD : width, height }) };

@@ -7,6 +7,7 @@ const MAX_LINES = 12;
 const MAX_LINE_LENGTH = 60; // characters
 const TITLE_MARGIN = 12;
 export const BOLD = 1.1; // how much wider bold texts are, at most
+const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 const ENTITIES = { quot: '"', amp: "&", lt: "<", gt: ">", nbsp: " " };
 
 /** Returns an element of SVG. `properties` are attributes. */
@@ -36,7 +37,8 @@ export function titleBlock(title, width) {
 export function linesOf(label, length = MAX_LINE_LENGTH) {
   const text = label.trim().replace(/^"(.*)"$/s, "$1").replace(/^`(.*)`$/s, "$1");
   const decoded = text.replace(/#(\w{1,8});/g, (written, name) => characterFor(name) ?? written);
-  return decoded.split(/<br\s*\/?>|\\n|\n/i).flatMap((line) => wrapped(line.trim(), length)).slice(0, MAX_LINES);
+  const lines = decoded.split(/<br\s*\/?>|\\n|\n/i).flatMap((line) => wrapped(line.trim(), length));
+  return lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES - 1), "…"] : lines;
 }
 
 /** Returns the size of lines of text. */
@@ -80,12 +82,22 @@ function characterFor(name) {
 function wrapped(line, length) {
   const lines = [];
   let current = "";
-  for (const word of line.split(/\s+/)) {
+  for (const word of line.split(/\s+/).flatMap((each) => piecesOf(each, length))) {
     if (current !== "" && current.length + word.length >= length) {
       lines.push(current);
       current = "";
     }
-    current = current === "" ? word.slice(0, MAX_LINE_LENGTH) : `${current} ${word.slice(0, MAX_LINE_LENGTH)}`;
+    current = current === "" ? word : `${current} ${word}`;
   }
   return [...lines, current];
+}
+
+/** Long words are cut, and those of wide characters, which stand without blank, after half as many. */
+function piecesOf(word, length) {
+  const limit = WIDE.test(word) ? length / 2 : MAX_LINE_LENGTH;
+  if (word.length <= limit) return [word];
+  const characters = [...word];
+  const pieces = [];
+  for (let start = 0; start < characters.length; start += limit) pieces.push(characters.slice(start, start + limit).join(""));
+  return pieces;
 }

@@ -33,14 +33,18 @@ function checked(date) {
   return Number.isFinite(date) && Math.abs(date) < 8.6e15 ? date : null;
 }
 
-/** Returns the date that is a duration such as `3d` behind `start`, or null for a text of another form. */
+/** Returns the date that is a duration such as `3d` or `1d 12h` behind `start`, or null for a text of another form. */
 export function addDuration(start, text) {
-  const found = /^(\d{1,6}(?:\.\d{1,4})?)\s*(ms|s|m|h|d|w|M|y)$/.exec(text);
-  if (found === null) return null;
-  const [, number, unit] = found;
-  if (unit !== "M" && unit !== "y") return checked(start + Number(number) * UNITS[unit]);
+  if (!/^(?:\d{1,6}(?:\.\d{1,4})?\s*(?:ms|[smhdwMy])\s*){1,4}$/.test(text)) return null;
+  let date = start;
+  for (const [, number, unit] of text.matchAll(/(\d+(?:\.\d+)?)\s*(ms|[smhdwMy])/g)) date = addUnits(date, Number(number), unit);
+  return checked(date);
+}
+
+function addUnits(start, number, unit) {
+  if (unit !== "M" && unit !== "y") return start + number * UNITS[unit];
   const date = new Date(start);
-  return checked(date.setUTCMonth(date.getUTCMonth() + Number(number) * (unit === "y" ? 12 : 1)));
+  return date.setUTCMonth(date.getUTCMonth() + number * (unit === "y" ? 12 : 1));
 }
 
 const FIELDS = {

@@ -6,10 +6,13 @@ import { addDuration, dateReader } from "./dates.js";
 const MAX_TASKS = 150;
 const MAX_SECTIONS = 40;
 const MAX_EXCLUDED_DAYS = 3000; // in one task
+const MAX_FORMAT = 60; // characters
 const DAY = 86_400_000;
+const AFTER = /^after (.+)$/;
 const DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 const TAGS = new Set(["active", "done", "crit", "milestone", "vert"]);
 const SETTING = /^(title|dateFormat|axisFormat|tickInterval|excludes|includes|todayMarker|weekday|weekend)\b\s*(.*)$/;
+const WITH_COLONS = new Set(["title", "dateFormat", "axisFormat", "todayMarker"]); // other words may begin the name of a task
 const IGNORED = /^(?:click|inclusiveEndDates|topAxis)\b/;
 
 /** Returns `{ title, axisFormat, tickInterval, sections }`; a section has `name` and `tasks` with `name`, `tags`, `start` and `end`. */
@@ -39,7 +42,7 @@ class GanttReader {
     const section = /^section\s+(.*)$/.exec(text);
     const task = /^([^:]{1,200}):(.*)$/.exec(text);
     if (section !== null) this.#sections.push({ name: section[1].replace(/:$/, ""), tasks: [] });
-    else if (setting !== null && !(task !== null && setting[1] !== "title" && /^\s*:/.test(setting[2]))) this.#settings[setting[1]] = setting[2].trim();
+    else if (setting !== null && (task === null || WITH_COLONS.has(setting[1]))) this.#settings[setting[1]] = setting[2].trim();
     else if (IGNORED.test(text)) this.#areEndsWhole ||= text.startsWith("inclusive");
     else if (task !== null) this.#addTask(task[1].trim(), task[2], line);
     else throw new Unreadable(line);
@@ -50,8 +53,7 @@ class GanttReader {
     const tags = [];
     while (parts.length > 0 && TAGS.has(parts[0])) tags.push(parts.shift());
     if (parts.length > 3) throw new Unreadable(line);
-    const [end = "", start = "", id = `task ${this.#tasks.length}`] = parts.reverse();
-    const task = { name, tags, id, written: { start, end }, line };
+    const task = { name, tags, parts, line };
     this.#tasks.push(task);
     if (this.#sections.length === 0) this.#sections.push({ name: "", tasks: [] });
     this.#sections.at(-1).tasks.push(task);
@@ -59,7 +61,8 @@ class GanttReader {
 
   /** A task may begin after one that stands below it, so tasks are gone through until no date is added. */
   #findDates() {
-    const read = dateReader(this.#settings.dateFormat);
+    const read = this.#makeReader();
+    for (const task of this.#tasks) Object.assign(task, readParts(task, read));
     const byId = new Map(this.#tasks.map((task) => [task.id, task]));
     for (let hasFound = true; hasFound; ) {
       hasFound = false;
@@ -74,31 +77,31 @@ class GanttReader {
     if (lost !== undefined) throw new Unreadable(lost.line);
   }
 
-  /** Returns undefined while another task has no date yet. */
-  #findStart({ written, line }, index, read, byId) {
-    if (written.start === "") {
-      const date = index === 0 || written.end.startsWith("after") ? null : this.#tasks[index - 1].end;
-      if (date !== null) return date;
-      const own = read(written.end); // a task with one date, such as a milestone, is at that date
-      if (own === null && index === 0) throw new Unreadable(line);
-      return own ?? undefined;
-    }
-    const after = /^after\s+(.+)$/.exec(written.start);
-    if (after === null) return read(written.start) ?? fail(line);
-    const ends = after[1].split(/\s+/).map((id) => byId.get(id)?.end);
+  /** Dates may also have the usual form, whatever the chart's own format is. */
+  #makeReader() {
+    const [own, usual] = [dateReader(this.#settings.dateFormat.slice(0, MAX_FORMAT)), dateReader("YYYY-MM-DD")];
+    return (text) => own(text) ?? usual(text);
+  }
+
+  /** Returns undefined while another task has no date yet. The first task begins today if its code has no date. */
+  #findStart({ startText, line }, index, read, byId) {
+    if (startText === "") return index === 0 ? Math.floor(Date.now() / DAY) * DAY : this.#tasks[index - 1].end;
+    const after = AFTER.exec(startText);
+    if (after === null) return read(startText) ?? fail(line);
+    const ends = after[1].split(" ").map((id) => byId.get(id)?.end);
     return ends.includes(undefined) ? undefined : Math.max(...ends);
   }
 
-  #findEnd({ start, written, line }, read, byId) {
-    const until = /^until\s+(.+)$/.exec(written.end);
+  #findEnd({ start, endText, tags, line }, read, byId) {
+    const until = /^until (.+)$/.exec(endText);
     if (until !== null) {
-      const starts = until[1].split(/\s+/).map((id) => byId.get(id)?.start);
+      const starts = until[1].split(" ").map((id) => byId.get(id)?.start);
       return starts.includes(undefined) ? undefined : Math.max(start, Math.min(...starts));
     }
-    if (written.end === "") return start + DAY;
-    const date = read(written.end);
+    if (endText === "") return tags.includes("milestone") ? start : start + DAY;
+    const date = read(endText);
     if (date !== null) return Math.max(start, this.#areEndsWhole ? date + DAY : date);
-    const end = addDuration(start, written.end) ?? fail(line);
+    const end = addDuration(start, endText) ?? fail(line);
     return this.#withoutExcluded(start, end);
   }
 
@@ -117,6 +120,17 @@ class GanttReader {
     }
     return last;
   }
+}
+
+/** Returns `{ id, startText, endText }` of the parts behind a task's tags: an id, a start and an end, of which some may be missing. */
+function readParts({ tags, parts: written }, read) {
+  const parts = [...written];
+  const isStart = (text) => AFTER.test(text) || read(text) !== null;
+  const hasId = parts.length === 3 || (parts.length === 2 && !isStart(parts[0]));
+  const id = hasId ? parts.shift() : null;
+  const isPoint = parts.length === 1 && (AFTER.test(parts[0]) || (tags.includes("milestone") && isStart(parts[0])));
+  const [startText, endText] = isPoint ? [parts[0], ""] : [parts.length === 2 ? parts[0] : "", parts.at(-1) ?? ""];
+  return { id, startText, endText };
 }
 
 function fail(line) {

@@ -8,7 +8,7 @@ const MAX_RELATIONS = 300;
 const MAX_GROUPS = 40;
 const MAX_NOTES = 40;
 const IGNORED = /^(?:classDef|style|cssClass|click|link|callback)\b/;
-const NAME = "(?:`[^`]{1,100}`|[\\p{L}\\p{N}_]+(?:[.-](?![-.])[\\p{L}\\p{N}_]+)*)(?:~[^\\s{}]{0,100}~)?";
+const NAME = "(?:`[^`]{1,100}`|[\\p{L}\\p{N}_]+(?:[.-](?![-.])[\\p{L}\\p{N}_]+)*)(?:~[^{}<>:\"-]{0,100}~)?";
 const COUNT = '(?:\\s*"([^"]{0,60})")?';
 const RELATION = new RegExp(`^(${NAME})${COUNT}\\s*(<\\|--|<\\|\\.\\.|<--|<\\.\\.|\\*--|\\*\\.\\.|o--|o\\.\\.|\\(\\)--|--|\\.\\.)(\\|>|>|\\*|o(?=[\\s"])|\\(\\))?${COUNT}\\s*(${NAME})\\s*(?::\\s*(.*))?$`, "u");
 const CLASS = new RegExp(`^class\\s+(${NAME})\\s*(?:\\["?([^\\]"]{0,200})"?\\])?\\s*(?::::[\\w-]+)?\\s*(?:<<([^<>]{1,60})>>)?\\s*(?:\\{\\s*([^{}]*?)\\s*(\\})?)?$`, "u");

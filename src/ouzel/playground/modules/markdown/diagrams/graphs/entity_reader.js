@@ -6,11 +6,11 @@ const MAX_ENTITIES = 100;
 const MAX_ATTRIBUTES = 800;
 const MAX_RELATIONS = 300;
 const IGNORED = /^(?:classDef|class|style)\b/;
-const NAME = '(?:"[^"]{1,100}"|[\\p{L}\\p{N}_]+(?:-(?!-)[\\p{L}\\p{N}_]+)*)';
+const NAME = '(?:"[^"]{1,100}"|[\\p{L}\\p{N}_]+(?:(?:\\.(?!\\.)|-(?!-))[\\p{L}\\p{N}_]+)*)';
 const TITLE = '(?:\\["?([^\\]"]{1,200})"?\\])?';
 const RELATION = new RegExp(`^(${NAME})\\s*(\\|o|\\|\\||\\}o|\\}\\|)(--|\\.\\.)(o\\||\\|\\||o\\{|\\|\\{)\\s*(${NAME})\\s*(?::\\s*(.*))?$`, "u");
 const ENTITY = new RegExp(`^(${NAME})\\s*${TITLE}(?::::[\\w-]+)?\\s*(\\{)?\\s*(\\})?$`, "u");
-const ATTRIBUTE = /^([^\s"]{1,100})\s+([^\s"]{1,100}?)(?:\s+((?:PK|FK|UK)(?:\s*,\s*(?:PK|FK|UK))*))?(?:\s+"([^"]{0,200})")?\s*,?$/;
+const ATTRIBUTE = /^(?:([^\s"(]{1,100}(?:\([^()"]{0,100}\)\S{0,20})?)\s+)?([^\s"]{1,100}?)(?:\s+((?:PK|FK|UK)(?:\s*,\s*(?:PK|FK|UK))*))?(?:\s+"([^"]{0,200})")?\s*,?$/;
 const DIRECTION = /^direction\s+(TD|TB|BT|LR|RL)$/;
 const SIGNS = { "|o": "zero-or-one", "o|": "zero-or-one", "||": "one", "}o": "zero-or-many", "o{": "zero-or-many", "}|": "many", "|{": "many" };
 
@@ -42,7 +42,7 @@ function takeInside(text, diagram) {
   }
   const found = ATTRIBUTE.exec(text);
   if (found === null) return false;
-  const [, type, name, keys = "", comment = ""] = found;
+  const [, type = "", name, keys = "", comment = ""] = found;
   diagram.open.attributes.push({ type, name, keys: keys.replace(/\s+/g, "").replaceAll(",", ", "), comment });
   diagram.numAttributes += 1;
   return true;
