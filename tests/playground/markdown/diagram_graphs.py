@@ -46,6 +46,22 @@ STATES = {
         Quiet --> Loud : volume up
     }
     On --> [*] : power off""",
+    "into states and out of them": """stateDiagram-v2
+    [*] --> Off
+    state Machine {
+        [*] --> Warm
+        Warm --> Hot
+        state Hot {
+            [*] --> Low
+            Low --> High
+            High --> Low
+        }
+        Hot --> Warm : cool
+    }
+    Off --> Low : jump in
+    High --> Alarm : too hot
+    Alarm --> Off
+    Warm --> Off : button""",
     "forks and choices": """stateDiagram-v2
     state split <<fork>>
     state meet <<join>>

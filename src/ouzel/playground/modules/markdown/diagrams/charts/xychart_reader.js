@@ -7,7 +7,9 @@ const MAX_VALUES = 200; // of a series
 const MAX_SERIES = 12;
 const NUMBER = /^[+-]?(?:\d{1,15}(?:\.\d{1,15})?|\.\d{1,15})$/;
 const TITLE = '(?:"([^"]{0,200})"|([^\\s"\\[][^"\\[]{0,200}?))?';
-const AXIS = new RegExp(`^([xy])-axis\\s+${TITLE}\\s*(?:\\[(.*)\\]|([+-]?[\\d.]+)\\s*-->\\s*([+-]?[\\d.]+))?$`);
+const AXIS = /^([xy])-axis (.*)$/;
+const LIST = /^([^[]*)\[(.*)\]$/;
+const RANGE = /^(?:(.*) )?(\S+) ?--> ?(\S+)$/;
 const SERIES = new RegExp(`^(bar|line)\\s+${TITLE}\\s*\\[(.*)\\]$`);
 
 /** Returns `{ title, xTitle, yTitle, categories, xRange, yRange, series }`; without an axis its part is null. */
@@ -32,14 +34,17 @@ function take(text, chart) {
 function takeAxis(text, chart) {
   const found = AXIS.exec(text);
   if (found === null) return false;
-  const [, axis, quoted, plain, list, low, high] = found;
-  const title = quoted ?? plain ?? "";
-  chart[`${axis}Title`] = title.trim() === "" ? [] : linesOf(title);
-  if (list !== undefined && axis === "y") return false;
-  if (list !== undefined) chart.categories = splitList(list);
-  if (low === undefined) return true;
-  if (!NUMBER.test(low) || !NUMBER.test(high) || Number(low) >= Number(high)) return false;
-  chart[`${axis}Range`] = [Number(low), Number(high)];
+  const [, axis, rest] = found;
+  const [list, range] = [LIST.exec(rest), RANGE.exec(rest)];
+  if (list !== null) return axis === "x" && takeTitle(list[1], axis, chart, { categories: splitList(list[2]) });
+  if (range === null) return !rest.includes("-->") && takeTitle(rest, axis, chart);
+  const ends = range.slice(2);
+  if (!ends.every((end) => NUMBER.test(end)) || Number(ends[0]) >= Number(ends[1])) return false;
+  return takeTitle(range[1] ?? "", axis, chart, { [`${axis}Range`]: ends.map(Number) });
+}
+
+function takeTitle(title, axis, chart, parts = {}) {
+  Object.assign(chart, parts, { [`${axis}Title`]: title.trim() === "" ? [] : linesOf(title) });
   return true;
 }
 

@@ -13,8 +13,8 @@ const NUM_SWEEPS = 10;
 const LONG_WEIGHT = 4; // of the pieces of a long edge, which is to be straight
 
 /**
- * Sets `x` and `y` (their middles) of `boxes`, which have `width`, `height`, `anchor` (where edges end, from the middle) and `path`
- * (their groups from the outside). `edges` have `from`, `to`, and `label` with a size, which gets a place too. Sets `points` of edges.
+ * Sets `x` and `y` (their middles) of `boxes`, which have `width`, `height`, `anchor` (where edges end, from the middle), `path`
+ * (their groups from the outside) and perhaps `end` ("first" or "last": a layer before or behind all others). `edges` have `from`, `to`, and `label` with a size, which gets a place too. Sets `points` of edges.
  */
 export function placeInLayers(boxes, edges, layerGap = LAYER_GAP) {
   turnCirclesRound(boxes, edges);
@@ -90,7 +90,8 @@ function groupRoom(part) {
   return Math.max(...part.map(({ path }) => path.length)) * GROUP_GAP;
 }
 
-function turnCirclesRound(boxes, edges) {
+/** Turns edges that lead back into a circle: sets their `isTurned`. `boxes` and `edges` decide in their order. */
+export function turnCirclesRound(boxes, edges) {
   const outgoing = new Map(boxes.map((box) => [box, []]));
   for (const edge of edges) outgoing.get(edge.from).push(edge);
   const state = new Map();
@@ -113,7 +114,8 @@ function turnCirclesRound(boxes, edges) {
 }
 
 function rankBoxes(boxes, edges) {
-  for (const box of boxes) box.layer = 0;
+  const hasFirst = boxes.some(({ end }) => end === "first");
+  for (const box of boxes) box.layer = hasFirst && box.end !== "first" ? 1 : 0;
   const steps = edges.filter(({ from, to }) => from !== to).map((edge) => ({ ...endsOf(edge), length: edge.label === null ? 1 : 2 }));
   for (let hasMoved = true, round = 0; hasMoved && round <= boxes.length; round += 1) {
     hasMoved = false;
@@ -123,6 +125,8 @@ function rankBoxes(boxes, edges) {
       hasMoved = true;
     }
   }
+  const numLayers = Math.max(...boxes.map(({ layer }) => layer)) + 1;
+  for (const box of boxes) if (box.end === "last") box.layer = numLayers;
 }
 
 /** A long edge goes by a place in each layer between; its label has the middle one. */

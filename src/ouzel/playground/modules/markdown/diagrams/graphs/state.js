@@ -2,9 +2,9 @@
 // its own; a state with regions is a box around their drawings.
 
 import { label, LINE_PX, linesOf, measure, shape } from "../svg.js";
-import { Unreadable } from "../statements.js";
 import { drawGraph, layOutGraph } from "./graph_drawing.js";
 import { readStates } from "./state_reader.js";
+import { layTransitions } from "./transitions.js";
 
 const PADDING_X = 14;
 const PADDING_Y = 9;
@@ -15,35 +15,20 @@ const CHOICE_PX = 30;
 
 export function draw(statements, names) {
   const { root, transitions } = readStates(statements);
-  return drawGraph(makeGraph(root, transitions.map(raiseTransition)), names);
+  layTransitions(transitions);
+  return drawGraph(makeGraph(root), names);
 }
 
-function makeGraph(region, transitions) {
-  const edges = transitions.filter((transition) => transition.region === region).map(({ edge }) => edge);
-  return { direction: region.direction, boxes: region.states.map((state) => makeBox(state, transitions)), edges };
+function makeGraph({ direction, states, edges, gates }) {
+  return { direction, boxes: [...states.map(makeBox), ...gates.map(makeGate)], edges };
 }
 
-/** Finds the region in which both ends of a transition are, or states around them, which the line then crosses. */
-function raiseTransition({ from, to, text, line }) {
-  const [froms, tos] = [statesAround(from), statesAround(to)];
-  let depth = 0;
-  while (depth < froms.length - 1 && depth < tos.length - 1 && froms[depth] === tos[depth] && froms[depth + 1].region === tos[depth + 1].region) depth += 1;
-  const [outerFrom, outerTo] = [froms[depth], tos[depth]];
-  if (outerFrom === outerTo && from !== to) throw new Unreadable(line); // between a state and its own parts, or two of its regions
-  const edge = { from: outerFrom.id, to: outerTo.id, text, kind: "plain", start: "", end: ">" };
-  if (outerFrom !== from) edge.fromInside = from.id;
-  if (outerTo !== to) edge.toInside = to.id;
-  return { region: outerFrom.region, edge };
+/** Returns the box of a gate, which is a place where a transition crosses the border of a state. */
+function makeGate({ id, end }) {
+  return { id, end, width: 2, height: 0, draw: () => [] };
 }
 
-/** Returns a state behind all states that it is in, from the outside. */
-function statesAround(state) {
-  const states = [];
-  for (let each = state; each !== null; each = each.region.owner) states.unshift(each);
-  return states;
-}
-
-function makeBox(state, transitions) {
+function makeBox(state) {
   const box = { id: state.id, notes: state.notes };
   switch (state.kind) {
     case "start": return { ...box, width: DOT_PX, height: DOT_PX, draw: ({ x, y }) => [shape("circle", { cx: x, cy: y, r: 7, class: "head" })] };
@@ -51,12 +36,12 @@ function makeBox(state, transitions) {
     case "choice": return { ...box, width: CHOICE_PX, height: CHOICE_PX, draw: drawChoice };
     case "fork":
     case "join": return { ...box, ...barSize(state.region.direction), hasPorts: true, draw: drawBar };
-    default: return state.regions.some(({ states }) => states.length > 0) ? { ...box, ...makeOuterBox(state, transitions) } : { ...box, ...makePlainBox(state) };
+    default: return state.regions.some(({ states }) => states.length > 0) ? { ...box, ...makeOuterBox(state) } : { ...box, ...makePlainBox(state) };
   }
 }
 
 function makePlainBox({ id, texts }) {
-  const [title, ...details] = (texts.length === 0 ? [id] : texts).map(linesOf);
+  const [title, ...details] = (texts.length === 0 ? [id] : texts).map((text) => linesOf(text));
   const more = details.flat();
   const size = measure([...title, ...more]);
   const gap = more.length === 0 ? 0 : 10;
@@ -75,9 +60,9 @@ function makePlainBox({ id, texts }) {
   return { ...area, hasPorts: true, draw: paint };
 }
 
-function makeOuterBox(state, transitions) {
+function makeOuterBox(state) {
   const title = linesOf(state.texts.join("\n") || state.id);
-  const regions = state.regions.filter(({ states }) => states.length > 0).map((region) => layOutGraph(makeGraph(region, transitions)));
+  const regions = state.regions.filter(({ states }) => states.length > 0).map((region) => layOutGraph(makeGraph(region)));
   const head = title.length * LINE_PX + 12;
   const wide = regions.reduce((sum, region) => sum + region.width + 2 * REGION_PADDING, 0);
   const size = { width: Math.max(wide, measure(title).width + 2 * REGION_PADDING), height: head + Math.max(...regions.map(({ height }) => height)) + 2 * REGION_PADDING };

@@ -18,7 +18,7 @@ const DIRECTION = /^direction\s+(TD|TB|BT|LR|RL)$/;
 const KINDS = new Set(["choice", "fork", "join"]);
 
 /**
- * Returns `{ root, transitions }`. A region has `owner` (a state or null), `direction` and `states`; a state has `id`, `kind`,
+ * Returns `{ root, transitions }`. A region has `owner` (a state or null), `direction`, `states`, and room for `edges` and `gates`; a state has `id`, `kind`,
  * `texts`, `notes`, `region` and `regions`.
  */
 export function readStates(statements) {
@@ -144,5 +144,5 @@ class StateReader {
 }
 
 function makeRegion(owner) {
-  return { owner, direction: owner?.region.direction ?? "TB", states: [], start: null, end: null };
+  return { owner, direction: owner?.region.direction ?? "TB", states: [], start: null, end: null, edges: [], gates: [] };
 }

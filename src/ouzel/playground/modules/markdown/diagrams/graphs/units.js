@@ -8,8 +8,8 @@ const NOTE_PADDING = 10;
 const LOOP_PX = 30; // from the box to the farthest place of a loop
 
 /**
- * Returns the unit of a box. `box` has `id`, `width`, `height`, `draw` (which returns nodes for an area) and perhaps `notes`,
- * each with `side` ("before" or "after") and `text`. `loops` are the edges from the box to itself.
+ * Returns the unit of a box. `box` has `id`, `width`, `height`, `draw` (which returns nodes for an area) and perhaps `end` (see
+ * `placeInLayers`) and `notes`, each with `side` ("before" or "after") and `text`. `loops` are the edges from the box to itself.
  */
 export function makeUnit(box, { path, loops, turn }) {
   const body = turn.size(box);
@@ -17,7 +17,7 @@ export function makeUnit(box, { path, loops, turn }) {
   if (loops.length > 0) extras.unshift(makeLoop(loops, turn));
   const [before, after] = ["before", "after"].map((side) => sum(extras.filter((extra) => extra.side === side).map(({ width }) => width)));
   return {
-    id: box.id, box, path, body, extras, sides: {},
+    id: box.id, box, path, body, extras, end: box.end,
     width: body.width + before + after,
     height: Math.max(body.height, ...extras.map(({ height }) => height)),
     anchor: (before - after) / 2, // from the middle of the unit to the middle of its box
