@@ -5,7 +5,7 @@ import { addDuration, dateReader } from "./dates.js";
 
 const MAX_TASKS = 150;
 const MAX_SECTIONS = 40;
-const MAX_EXCLUDED_DAYS = 3000; // in one task
+const MAX_COUNTED_DAYS = 100_000; // of all tasks, where some days are excluded
 const MAX_FORMAT = 60; // characters
 const DAY = 86_400_000;
 const AFTER = /^after (.+)$/;
@@ -25,6 +25,8 @@ class GanttReader {
   #sections = [];
   #tasks = []; // with the texts of their dates, until all are read
   #areEndsWhole = false;
+  #isExcluded = null;
+  #numDays = 0; // counted in search of excluded ones
 
   read([first, ...rest]) {
     if (!/^gantt;?$/.test(first.text)) throw new Unreadable(first.line);
@@ -107,19 +109,26 @@ class GanttReader {
 
   /** A duration counts no excluded days. */
   #withoutExcluded(start, end) {
-    const excluded = this.#settings.excludes.toLowerCase().split(/[\s,]+/).filter((word) => word !== "");
-    if (excluded.length === 0) return end;
-    const free = this.#settings.weekend === "friday" ? [5, 6] : [6, 0];
+    if (this.#settings.excludes === "") return end;
+    this.#isExcluded ??= makeExclusion(this.#settings);
     let last = end;
-    let numDays = 0;
     for (let day = start; day < last; day += DAY) {
-      const date = new Date(day);
-      const isFree = (excluded.includes("weekends") && free.includes(date.getUTCDay())) || excluded.includes(DAYS[date.getUTCDay()]) || excluded.includes(date.toISOString().slice(0, 10));
-      if (isFree) last += DAY;
-      if (isFree && (numDays += 1) > MAX_EXCLUDED_DAYS) throw new TooLarge();
+      if (this.#isExcluded(Math.floor(day / DAY))) last += DAY;
+      this.#numDays += 1;
+      if (this.#numDays > MAX_COUNTED_DAYS) throw new TooLarge();
     }
     return last;
   }
+}
+
+/** Returns a function that tells whether a day is excluded. Days are counted from 1970, a Thursday. */
+function makeExclusion({ excludes, weekend }) {
+  const words = excludes.toLowerCase().split(/[ ,]+/);
+  const weekdays = new Set(words.filter((word) => DAYS.includes(word)).map((word) => DAYS.indexOf(word)));
+  if (words.includes("weekends")) for (const name of weekend === "friday" ? ["friday", "saturday"] : ["saturday", "sunday"]) weekdays.add(DAYS.indexOf(name));
+  const read = dateReader("YYYY-MM-DD");
+  const dates = new Set(words.map((word) => read(word)).filter((date) => date !== null).map((date) => date / DAY));
+  return (day) => weekdays.has((((day + 4) % 7) + 7) % 7) || dates.has(day);
 }
 
 /** Returns `{ id, startText, endText }` of the parts behind a task's tags: an id, a start and an end, of which some may be missing. */
