@@ -22,7 +22,10 @@ _MARKDOWN = (
     "[^1]: A note.\n\n```html\n<p>1</p>\n```\n\n"
     "```mermaid\ngraph LR\n  1{2} -->|3| 4[(5)]\n  subgraph 6\n    4\n  end\n```\n\n"
     "```mermaid\nsequenceDiagram\n  1->>2: 3\n  loop 4\n    2-->>1: 5\n  end\n```\n\n"
-    '```mermaid\npie\n  "1" : 2\n  "3" : 4\n```\n\n```mermaid\ngantt\n```'
+    '```mermaid\npie\n  "1" : 2\n  "3" : 4\n```\n\n```mermaid\ngantt\n```\n\n'
+    "```mermaid\nstateDiagram-v2\n  [*] --> 1\n  state 1 {\n    2 --> 3 : 4\n  }\n```\n\n"
+    "```mermaid\nmindmap\n  1\n    2\n    3\n    4\n```\n\n"
+    "```mermaid\ngantt\n  section 1\n  2 :done, 2026-01-01, 9d\n```"
 )
 
 
@@ -54,7 +57,7 @@ def walk_through_markdown(user: User, look: Look) -> None:
         for control in page.locator(".code-head button", has_text=name).all():
             user.use(control)
     expect(page.locator("iframe")).to_have_count(1)
-    expect(page.locator(".diagram svg")).to_have_count(3)
+    expect(page.locator(".diagram svg")).to_have_count(6)
     look("formulas, notes, a page and diagrams")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any  # JSON
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 _LINK = ' target="_blank" rel="noopener noreferrer nofollow"'
 _OWN_WAY = ' dir="auto"'  # each text runs the way of its own language
@@ -118,3 +118,12 @@ class Drawing:
             .replace('<div class="item">', "")
             .replace("</div></li>", "</li>")
         )
+
+
+def show_diagram(drawing: Drawing, code: str) -> Locator:
+    """Draws code of Mermaid and opens its picture. Returns the element around the picture."""
+    drawing.draw(f"```mermaid\n{code}\n```")
+    drawing.page.get_by_role("button", name="Show as a picture").click()
+    picture = drawing.page.locator(".diagram")
+    picture.wait_for()
+    return picture

@@ -1,9 +1,9 @@
 """Code of diagrams is shown as a picture at a click, if its kind can be drawn."""
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
-from tests.playground.markdown.drawing import Drawing
+from tests.playground.markdown.drawing import Drawing, show_diagram
 from tests.playground.markdown.test_attacks import SCRIPT
 
 FLOWCHART = """graph TD
@@ -51,7 +51,7 @@ TEXTS = {
     "left to right": ("flowchart LR; a-->b-->c; b-->a", {"a", "b", "c"}),
     "settings before": (
         '---\ntitle: x\n---\n%%{init: {"a": 1}}%%\ngraph RL\n%% no\nA-->B',
-        {"A", "B"},
+        {"x", "A", "B"},
     ),
     "marks in texts": (
         'graph TD\nA["x; y --> z #quot;q#quot; #35;"] --> B["`md`"]',
@@ -62,18 +62,10 @@ TEXTS = {
 }
 
 
-def show(drawing: Drawing, code: str) -> Locator:
-    drawing.draw(f"```mermaid\n{code}\n```")
-    drawing.page.get_by_role("button", name="Show as a picture").click()
-    picture = drawing.page.locator(".diagram")
-    picture.wait_for()
-    return picture
-
-
 @pytest.mark.parametrize("name", ["flowchart", "sequence", "pie", "left to right", "a circle"])
 def test_a_diagram_is_drawn_with_its_texts(drawing: Drawing, name: str) -> None:
     code, texts = TEXTS[name]
-    picture = show(drawing, code)
+    picture = show_diagram(drawing, code)
     assert set(picture.locator("tspan").all_text_contents()) == texts
     assert picture.locator("svg").get_attribute("role") == "img"
     size = "svg => [svg.width.baseVal.value, svg.getBBox().width + svg.getBBox().x]"
@@ -84,16 +76,16 @@ def test_a_diagram_is_drawn_with_its_texts(drawing: Drawing, name: str) -> None:
 @pytest.mark.parametrize("name", ["settings before", "names with marks"])
 def test_a_diagram_is_read_as_mermaid_reads_it(drawing: Drawing, name: str) -> None:
     code, texts = TEXTS[name]
-    assert set(show(drawing, code).locator("tspan").all_text_contents()) == texts
+    assert set(show_diagram(drawing, code).locator("tspan").all_text_contents()) == texts
 
 
 def test_marks_in_texts_are_texts(drawing: Drawing) -> None:
-    picture = show(drawing, TEXTS["marks in texts"][0])
+    picture = show_diagram(drawing, TEXTS["marks in texts"][0])
     assert picture.locator("tspan").all_text_contents() == ['x; y --> z "q" #', "md"]
 
 
 def test_edges_lead_down_between_boxes_that_do_not_overlap(drawing: Drawing) -> None:
-    picture = show(drawing, FLOWCHART)
+    picture = show_diagram(drawing, FLOWCHART)
     boxes = picture.locator("svg .box").evaluate_all(
         "nodes => nodes.map(node => node.getBBox()).map(({x, y, width, height}) => "
         "[x, y, x + width, y + height])"
@@ -112,8 +104,8 @@ def test_edges_lead_down_between_boxes_that_do_not_overlap(drawing: Drawing) -> 
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("gantt\n title a", "not “gantt”"),
-        ("", "not “”"),
+        ("gitGraph\n commit", "of the kind “gitGraph”"),
+        ("", "of the kind “”"),
         ("graph TD\n\nA --> ", "line 3 cannot be read"),
         ("graph TD\nA ??? B", "line 2 cannot be read"),
         ("sequenceDiagram\nA->>B: x\nwhat", "line 3 cannot be read"),
@@ -124,7 +116,7 @@ def test_edges_lead_down_between_boxes_that_do_not_overlap(drawing: Drawing) -> 
     ],
 )
 def test_what_cannot_be_drawn_says_so(drawing: Drawing, code: str, reason: str) -> None:
-    picture = show(drawing, code)
+    picture = show_diagram(drawing, code)
     assert reason in picture.locator("[role=status]").inner_text()
     assert picture.locator("svg").count() == 0
 
@@ -143,7 +135,7 @@ def test_what_cannot_be_drawn_says_so(drawing: Drawing, code: str, reason: str) 
     ],
 )
 def test_a_hostile_diagram_is_drawn_as_text(drawing: Drawing, code: str) -> None:
-    picture = show(drawing, code)
+    picture = show_diagram(drawing, code)
     page = drawing.page
     names = set(picture.evaluate("n => [...n.querySelectorAll('*')].map(each => each.localName)"))
     assert names <= {"svg", "g", "rect", "text", "tspan", "path", "polygon", "circle", "line"}
@@ -156,7 +148,7 @@ def test_a_hostile_diagram_is_drawn_as_text(drawing: Drawing, code: str) -> None
 
 
 def test_a_picture_can_be_closed_and_its_code_stays(drawing: Drawing) -> None:
-    picture = show(drawing, PIE)
+    picture = show_diagram(drawing, PIE)
     assert drawing.page.locator("pre code").text_content() == PIE + "\n"
     drawing.page.get_by_role("button", name="Show as a picture").click()
     expect(picture).to_have_count(0)

@@ -2,6 +2,7 @@
 // at the click.
 
 import { button } from "../dom.js";
+import { loadPart } from "../later.js";
 import { translate } from "../texts/texts.js";
 
 const PAGES = new Set(["html", "htm", "svg"]);
@@ -15,16 +16,17 @@ export function shownForms(language, { code, place }) {
 }
 
 async function showPage(code) {
-  const { previewView } = await import("./preview_view.js");
-  return previewView(code);
+  const part = await loadPart(() => import("./preview_view.js"));
+  return part?.previewView(code) ?? null;
 }
 
+/** Returns null where the drawing of this kind cannot be loaded. */
 async function showDiagram(code) {
-  const { diagramView } = await import("./diagrams/diagram_view.js");
-  return diagramView(code);
+  const part = await loadPart(() => import("./diagrams/diagram_view.js"));
+  return (await part?.diagramView(code)) ?? null;
 }
 
-/** Returns a button that stays pressed while the element that `make` resolves to is there. */
+/** Returns a button that stays pressed while the element that `make` resolves to is there; null means that it cannot be there. */
 function toggle(label, make, place) {
   let shown = null;
   const control = button(label, async () => {
@@ -36,6 +38,7 @@ function toggle(label, make, place) {
       return;
     }
     const node = await make();
+    if (node === null) control.setAttribute("aria-pressed", "false");
     if (control.getAttribute("aria-pressed") !== "true" || shown !== null) return;
     shown = node;
     place(node);

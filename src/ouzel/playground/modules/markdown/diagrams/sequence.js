@@ -9,8 +9,9 @@ const STEP_PX = 16;
 const SELF_PX = 36;
 const FRAME_INSET = 8;
 
-export function drawSequence(statements, name) {
-  return new SequenceDrawing(readSequence(statements)).draw(name);
+export function draw(statements, { name, title }) {
+  const sequence = readSequence(statements);
+  return new SequenceDrawing({ ...sequence, title: sequence.title || title }).draw(name);
 }
 
 class SequenceDrawing {

@@ -5,7 +5,7 @@ import { TooLarge, Unreadable } from "./statements.js";
 const MAX_ACTORS = 30;
 const MAX_STEPS = 300;
 const MAX_DEPTH = 8;
-const IGNORED = /^(?:(?:de)?activate|destroy|links?|properties|details|accTitle|accDescr)\b/;
+const IGNORED = /^(?:(?:de)?activate|destroy|links?|properties|details)\b/;
 const ACTOR = /^(?:create\s+)?(participant|actor)\s+(.{1,200}?)(?:\s+as\s+(.{1,200}))?$/;
 const NAME = "[^\\s:,;+<>-](?:[^:,;+<>-]|-(?![->x)])){0,80}?";
 const MESSAGE = new RegExp(`^(${NAME})\\s*(<<-->>|<<->>|--?>>|--?>|--?x|--?\\))\\s*([+-]?)\\s*(${NAME})\\s*:\\s*(.*)$`, "u");

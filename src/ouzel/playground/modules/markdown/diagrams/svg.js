@@ -5,6 +5,9 @@ export const LINE_PX = 18;
 const FONT = "14px system-ui, sans-serif";
 const MAX_LINES = 12;
 const MAX_LINE_LENGTH = 60; // characters
+const TITLE_MARGIN = 12;
+export const BOLD = 1.1; // how much wider bold texts are, at most
+const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 const ENTITIES = { quot: '"', amp: "&", lt: "<", gt: ">", nbsp: " " };
 
 /** Returns an element of SVG. `properties` are attributes. */
@@ -21,11 +24,21 @@ export function drawing(width, height, label, ...children) {
   return shape("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}`, role: "img", "aria-label": label }, ...children);
 }
 
-/** Returns the lines of a label, as a diagram's code writes it: with quotes, breaks and character codes. */
-export function linesOf(label) {
+/** Returns `{ nodes, width, height }` of a title above a drawing; the width is at least that of the drawing. */
+export function titleBlock(title, width) {
+  if (title === "") return { nodes: [], width, height: 0 };
+  const lines = linesOf(title);
+  const size = measure(lines);
+  const wide = Math.max(width, size.width * BOLD + 2 * TITLE_MARGIN);
+  return { nodes: [label(lines, wide / 2, TITLE_MARGIN + size.height / 2, { kind: "label title" })], width: wide, height: size.height + TITLE_MARGIN };
+}
+
+/** Returns the lines of a label, as a diagram's code writes it: with quotes, breaks and character codes. `length` is that of a line. */
+export function linesOf(label, length = MAX_LINE_LENGTH) {
   const text = label.trim().replace(/^"(.*)"$/s, "$1").replace(/^`(.*)`$/s, "$1");
   const decoded = text.replace(/#(\w{1,8});/g, (written, name) => characterFor(name) ?? written);
-  return decoded.split(/<br\s*\/?>|\\n|\n/i).flatMap((line) => wrapped(line.trim())).slice(0, MAX_LINES);
+  const lines = decoded.split(/<br\s*\/?>|\\n|\n/i).flatMap((line) => wrapped(line.trim(), length));
+  return lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES - 1), "…"] : lines;
 }
 
 /** Returns the size of lines of text. */
@@ -66,15 +79,25 @@ function characterFor(name) {
   return code >= 32 && code <= 0x10ffff && !(code >= 0xd800 && code < 0xe000) ? String.fromCodePoint(code) : null;
 }
 
-function wrapped(line) {
+function wrapped(line, length) {
   const lines = [];
   let current = "";
-  for (const word of line.split(/\s+/)) {
-    if (current !== "" && current.length + word.length >= MAX_LINE_LENGTH) {
+  for (const word of line.split(/\s+/).flatMap((each) => piecesOf(each, length))) {
+    if (current !== "" && current.length + word.length >= length) {
       lines.push(current);
       current = "";
     }
-    current = current === "" ? word.slice(0, MAX_LINE_LENGTH) : `${current} ${word.slice(0, MAX_LINE_LENGTH)}`;
+    current = current === "" ? word : `${current} ${word}`;
   }
   return [...lines, current];
+}
+
+/** Long words are cut, and those of wide characters, which stand without blank, after half as many. */
+function piecesOf(word, length) {
+  const limit = WIDE.test(word) ? length / 2 : MAX_LINE_LENGTH;
+  if (word.length <= limit) return [word];
+  const characters = [...word];
+  const pieces = [];
+  for (let start = 0; start < characters.length; start += limit) pieces.push(characters.slice(start, start + limit).join(""));
+  return pieces;
 }

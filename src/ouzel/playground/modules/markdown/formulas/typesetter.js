@@ -3,7 +3,7 @@
 // A formula is text of a model. So its length is bounded, and how often a macro is replaced; Temml trusts no TeX that asks
 // for an address, a class, an id or a style; and mathml.js takes of the outcome only what it knows.
 
-import { element } from "../../dom.js";
+import { addStyles } from "../../lazy_styles.js";
 import { translate } from "../../texts/texts.js";
 import { buildMathml, TooLarge } from "./mathml.js";
 
@@ -35,7 +35,7 @@ export function isLoaded(tex) {
 
 /** Loads what the formula needs. Rejects where the server does not answer. */
 export async function load(tex) {
-  addStyles();
+  addStyles("formulas.css");
   const loaded = await import("./temml/temml.js");
   if (CHEMISTRY.test(tex)) {
     await import("./temml/chemistry.js");
@@ -75,9 +75,4 @@ function reasonFor(error) {
   if (error instanceof TooLarge || error instanceof RangeError) return translate("markdown.formulaTooLarge");
   if (!(error instanceof temml.ParseError)) return translate("markdown.formulaUnreadable");
   return translate("markdown.formulaError", { reason: error.message.replaceAll("\u0332", "").trim().slice(0, 200) });
-}
-
-function addStyles() {
-  const href = new URL("../../../styles/formulas.css", import.meta.url).href;
-  if (document.querySelector(`link[href="${href}"]`) === null) document.head.append(element("link", { rel: "stylesheet", href }));
 }

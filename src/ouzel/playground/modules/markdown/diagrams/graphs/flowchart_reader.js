@@ -1,12 +1,12 @@
 // The code of a flowchart becomes nodes, edges and groups. Styles, classes and links of nodes are left out.
 
-import { TooLarge, Unreadable } from "./statements.js";
+import { TooLarge, Unreadable } from "../statements.js";
 
 const MAX_NODES = 150;
 const MAX_EDGES = 300;
 const MAX_GROUPS = 40;
 const HEAD = /^(?:graph|flowchart)(?:-elk)?(?:\s+(TD|TB|BT|LR|RL))?\s*;?$/;
-const IGNORED = /^(?:classDef|class|style|linkStyle|click|direction|accTitle|accDescr)\b/;
+const IGNORED = /^(?:classDef|class|style|linkStyle|click|direction)\b/;
 const GROUP = /^subgraph(?:\s+(.*))?$/;
 const ID = /[\p{L}\p{N}_]+(?:[-.][\p{L}\p{N}_]+)*/uy;
 const CLASS = /:::[\w-]+/y;

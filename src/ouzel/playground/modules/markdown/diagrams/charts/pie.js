@@ -1,15 +1,16 @@
 // Pies: parts of a whole, each with a name and a number.
 
-import { formatNumber } from "../../texts/texts.js";
-import { drawing, label, linesOf, measure, round, shape } from "./svg.js";
-import { TooLarge, Unreadable } from "./statements.js";
+import { formatNumber } from "../../../texts/texts.js";
+import { drawing, label, linesOf, measure, round, shape } from "../svg.js";
+import { TooLarge, Unreadable } from "../statements.js";
 
 const RADIUS = 110;
 const MAX_PARTS = 24;
 const NUM_COLOURS = 8;
 
-export function drawPie(statements, name) {
-  const { title, parts, showsData } = read(statements);
+export function draw(statements, names) {
+  const { parts, showsData, ...own } = read(statements);
+  const title = own.title || names.title;
   const total = parts.reduce((sum, { value }) => sum + value, 0);
   if (parts.length === 0 || total <= 0) throw new Unreadable(statements.at(-1).line);
   const top = title === "" ? 10 : 40;
@@ -33,7 +34,7 @@ export function drawPie(statements, name) {
   }
   if (title !== "") nodes.push(label([title], 10, 18, { kind: "label title", anchor: "start" }));
   const width = Math.max(left + 34 + measure(legend).width, measure([title]).width * 1.1 + 20);
-  return drawing(width, Math.max(center.y + RADIUS, top + legend.length * 24) + 12, name, ...nodes);
+  return drawing(width, Math.max(center.y + RADIUS, top + legend.length * 24) + 12, names.name, ...nodes);
 }
 
 function read(statements) {
@@ -50,7 +51,7 @@ function read(statements) {
     else throw new Unreadable(line);
     if (parts.length > MAX_PARTS) throw new TooLarge();
   }
-  return { title: title === "" ? "" : linesOf(title)[0], parts, showsData: head[1] !== undefined };
+  return { title: title.trim() === "" ? "" : linesOf(title)[0], parts, showsData: head[1] !== undefined };
 }
 
 function slice({ x, y }, start, end, index) {

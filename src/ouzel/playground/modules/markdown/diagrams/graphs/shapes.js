@@ -1,6 +1,6 @@
 // The boxes of flowcharts: how large each shape is around its text, and its outline.
 
-import { label, round, shape } from "./svg.js";
+import { label, round, shape } from "../svg.js";
 
 const PADDING_X = 14;
 const PADDING_Y = 9;

@@ -2,19 +2,21 @@
 // round, boxes get the layer behind their farthest predecessor, long edges get a place in each layer between, each layer is
 // ordered by the neighbours of its boxes, and boxes move towards their neighbours as far as there is room.
 
-import { TooLarge } from "./statements.js";
+import { TooLarge } from "../statements.js";
 
 const MAX_PLACES = 3000; // long edges have many
 const LAYER_GAP = 44;
 const BOX_GAP = 26;
 const GROUP_GAP = 22; // more of it between boxes of two groups
+const MAX_ROW_PX = 900; // of parts beside each other
 const NUM_SWEEPS = 10;
+const LONG_WEIGHT = 4; // of the pieces of a long edge, which is to be straight
 
 /**
- * Sets `x` and `y` (their middles) of `boxes`, which have `width`, `height` and `path` (their groups from the outside). `edges`
- * have `from`, `to`, and `label` with a size, which gets a place too. Returns the boxes' layers, and sets `points` of edges.
+ * Sets `x` and `y` (their middles) of `boxes`, which have `width`, `height`, `anchor` (where edges end, from the middle), `path`
+ * (their groups from the outside) and perhaps `end` ("first" or "last": a layer before or behind all others). `edges` have `from`, `to`, and `label` with a size, which gets a place too. Sets `points` of edges.
  */
-export function placeInLayers(boxes, edges) {
+export function placeInLayers(boxes, edges, layerGap = LAYER_GAP) {
   turnCirclesRound(boxes, edges);
   rankBoxes(boxes, edges);
   const links = [];
@@ -23,15 +25,73 @@ export function placeInLayers(boxes, edges) {
     split(edge, all, links);
     if (all.length > MAX_PLACES) throw new TooLarge();
   }
-  const layers = makeLayers(all);
   const neighbours = neighboursOf(all, links);
-  order(layers, neighbours);
-  spread(layers, neighbours);
-  stack(layers);
+  const parts = findParts(all, neighbours);
+  for (const part of parts) {
+    const layers = makeLayers(part);
+    order(layers, neighbours);
+    spread(layers, neighbours);
+    stack(layers, layerGap);
+  }
+  putBeside(parts, layerGap);
   for (const edge of edges) edge.points = edge.via.map(({ x, y }) => ({ x, y }));
 }
 
-function turnCirclesRound(boxes, edges) {
+/** Returns the parts of the graph that no edge and no group connects. */
+function findParts(all, neighbours) {
+  const ofGroup = new Map();
+  for (const box of all) if (box.path.length > 0) ofGroup.set(box.path[0], [...(ofGroup.get(box.path[0]) ?? []), box]);
+  const parts = [];
+  const found = new Set();
+  for (const root of all) {
+    if (found.has(root)) continue;
+    const part = [];
+    const open = [root];
+    found.add(root);
+    while (open.length > 0) {
+      const box = open.pop();
+      part.push(box);
+      const { above, below } = neighbours.get(box);
+      for (const next of [...above, ...below, ...(ofGroup.get(box.path[0]) ?? [])]) {
+        if (found.has(next)) continue;
+        found.add(next);
+        open.push(next);
+      }
+      if (box.path.length > 0) ofGroup.delete(box.path[0]); // all of them are found now
+    }
+    parts.push(part.sort((one, other) => one.index - other.index));
+  }
+  return parts;
+}
+
+/** Parts stand beside each other, in as many rows as they need. */
+function putBeside(parts, layerGap) {
+  const sizes = parts.map((part) => ({
+    left: Math.min(...part.map(({ x, width }) => x - width / 2)) - groupRoom(part),
+    right: Math.max(...part.map(({ x, width }) => x + width / 2)) + groupRoom(part),
+    bottom: Math.max(...part.map(({ y, height }) => y + height / 2)),
+  }));
+  const limit = Math.max(MAX_ROW_PX, ...sizes.map(({ left, right }) => right - left));
+  let [x, top, bottom] = [0, 0, 0];
+  for (const [index, part] of parts.entries()) {
+    const width = sizes[index].right - sizes[index].left;
+    if (x > 0 && x + width > limit) [x, top] = [0, bottom + layerGap];
+    for (const box of part) {
+      box.x += x - sizes[index].left;
+      box.y += top;
+    }
+    bottom = Math.max(bottom, top + sizes[index].bottom);
+    x += width + BOX_GAP;
+  }
+}
+
+/** Returns the room for the frames of groups around a part. */
+function groupRoom(part) {
+  return Math.max(...part.map(({ path }) => path.length)) * GROUP_GAP;
+}
+
+/** Turns edges that lead back into a circle: sets their `isTurned`. `boxes` and `edges` decide in their order. */
+export function turnCirclesRound(boxes, edges) {
   const outgoing = new Map(boxes.map((box) => [box, []]));
   for (const edge of edges) outgoing.get(edge.from).push(edge);
   const state = new Map();
@@ -54,7 +114,8 @@ function turnCirclesRound(boxes, edges) {
 }
 
 function rankBoxes(boxes, edges) {
-  for (const box of boxes) box.layer = 0;
+  const hasFirst = boxes.some(({ end }) => end === "first");
+  for (const box of boxes) box.layer = hasFirst && box.end !== "first" ? 1 : 0;
   const steps = edges.filter(({ from, to }) => from !== to).map((edge) => ({ ...endsOf(edge), length: edge.label === null ? 1 : 2 }));
   for (let hasMoved = true, round = 0; hasMoved && round <= boxes.length; round += 1) {
     hasMoved = false;
@@ -64,6 +125,8 @@ function rankBoxes(boxes, edges) {
       hasMoved = true;
     }
   }
+  const numLayers = Math.max(...boxes.map(({ layer }) => layer)) + 1;
+  for (const box of boxes) if (box.end === "last") box.layer = numLayers;
 }
 
 /** A long edge goes by a place in each layer between; its label has the middle one. */
@@ -76,7 +139,7 @@ function split(edge, all, links) {
   for (let layer = upper.layer + 1; layer < lower.layer; layer += 1) {
     const isLabel = edge.label !== null && layer === middle;
     const path = upper.path.filter((group) => lower.path.includes(group));
-    const place = { layer, path, width: isLabel ? edge.label.width + 8 : 6, height: isLabel ? edge.label.height + 4 : 0 };
+    const place = { layer, path, anchor: 0, isPlace: true, width: isLabel ? edge.label.width + 8 : 6, height: isLabel ? edge.label.height + 4 : 0 };
     if (isLabel) edge.labelPlace = place;
     edge.via.push(place);
     all.push(place);
@@ -98,6 +161,7 @@ function makeLayers(all) {
 }
 
 function neighboursOf(all, links) {
+  all.forEach((box, index) => (box.index = index));
   const neighbours = new Map(all.map((box) => [box, { above: [], below: [] }]));
   for (const [upper, lower] of links) {
     neighbours.get(upper).below.push(lower);
@@ -142,10 +206,21 @@ function spread(layers, neighbours) {
     const isDown = sweep % 2 === 0;
     for (const layer of isDown ? layers : [...layers].reverse()) {
       const sides = sweep < NUM_SWEEPS ? [isDown ? "above" : "below"] : ["above", "below"];
-      const wishes = layer.map((box) => mean(sides.flatMap((side) => neighbours.get(box)[side].map(({ x }) => x))) ?? box.x);
+      const wishes = layer.map((box) => wishFor(box, sides.flatMap((side) => neighbours.get(box)[side])));
       settle(layer, wishes);
     }
   }
+}
+
+/** Returns the middle of the neighbours, of which those on the same long edge count most. */
+function wishFor(box, neighbours) {
+  let [sum, total] = [0, 0];
+  for (const { x, anchor, isPlace } of neighbours) {
+    const weight = isPlace && box.isPlace ? LONG_WEIGHT : 1;
+    sum += weight * (x + anchor - box.anchor);
+    total += weight;
+  }
+  return total === 0 ? box.x : sum / total;
 }
 
 /** Each box gets the place between the leftmost and the rightmost places that the others' wishes leave it. */
@@ -158,12 +233,12 @@ function settle(layer, wishes) {
   layer.forEach((box, index) => (box.x = (fromLeft[index] + fromRight[index]) / 2));
 }
 
-function stack(layers) {
+function stack(layers, layerGap) {
   let top = 0;
   for (const layer of layers) {
     const height = Math.max(0, ...layer.map((box) => box.height));
     for (const box of layer) box.y = top + height / 2;
-    top += height + LAYER_GAP;
+    top += height + layerGap;
   }
 }
 
