@@ -58,9 +58,8 @@ class PromptRenderer:
     ) -> None:
         """`vocab_size` is the model's and may be smaller than the tokenizer's. `parsed_marks` are
         texts by which the parser finds where an answer begins; like control tokens, they count only
-        where the template or an earlier answer writes them. `document_texts` reads documents
-        without pages, and PDFs for a model without `images`. `num_output_tokens` must have room
-        behind a prompt.
+        where the template or an earlier answer writes them. `document_texts` reads documents that
+        are no pictures for the model. `num_output_tokens` must have room behind a prompt.
         """
         self._num_output_tokens = num_output_tokens
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)

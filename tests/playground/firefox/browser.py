@@ -21,7 +21,7 @@ _PREFERENCES: dict[str, str | float | bool] = {
     "app.update.disabledForTesting": True,
     "browser.shell.checkDefaultBrowser": False,
     "datareporting.policy.dataSubmissionEnabled": False,
-    "media.peerconnection.ice.loopback": True,  # for attacks that reach a host on this machine
+    "media.peerconnection.ice.loopback": True,  # attacks reach a host on this machine
     "toolkit.telemetry.reportingpolicy.firstRun": False,
 }
 
