@@ -37,7 +37,7 @@ _PLACES = """(svg, selector) => {
         return [name, box.left - left, box.top - top, box.right - left, box.bottom - top];
     }).filter(([, left, , right]) => right > left);
 }"""
-_TOLERANCE_PX = 2.5  # lines of text are higher than their characters
+_TOLERANCE_PX = 2.5  # characters are lower than their line
 
 
 def _overlap(one: list[Any], other: list[Any], tolerance: float) -> bool:

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import FloatRect, Locator, expect
 
 from tests.playground.markdown.diagram_charts import (
     GANTTS,
@@ -31,6 +31,12 @@ def _middle(picture: Locator, text: str) -> tuple[float, float]:
     return x, y
 
 
+def _box(node: Locator) -> FloatRect:
+    box = node.bounding_box()
+    assert box is not None
+    return box
+
+
 def test_states_have_starts_ends_and_notes(drawing: Drawing) -> None:
     picture = show_diagram(drawing, STATES["an order"])
     assert _texts(picture) == {
@@ -51,11 +57,8 @@ def test_a_direction_turns_the_states(drawing: Drawing) -> None:
 
 def test_a_state_stands_in_the_state_that_names_it(drawing: Drawing) -> None:
     picture = show_diagram(drawing, STATES["into states and out of them"])
-    machine, hot = (
-        box.bounding_box() or {} for box in (picture.locator(".outer").nth(n) for n in (0, 1))
-    )
-    low = picture.locator("text", has_text="Low").bounding_box() or {}
-    alarm = picture.locator("text", has_text="Alarm").bounding_box() or {}
+    machine, hot = (_box(picture.locator(".outer").nth(number)) for number in (0, 1))
+    low, alarm = (_box(picture.locator("text", has_text=text)) for text in ("Low", "Alarm"))
     assert machine["y"] < hot["y"] < low["y"] < hot["y"] + hot["height"]
     assert hot["y"] + hot["height"] < machine["y"] + machine["height"] < alarm["y"]
 
