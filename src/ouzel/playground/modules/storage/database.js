@@ -10,8 +10,16 @@ const STORES = [RECORDS, CONTENTS, WORDS];
 
 let opened = null;
 
+const PATIENCE_MS = 10_000;
+
 /** Another tab has an older page open, and keeps the database from being changed. */
 export class Blocked extends Error {}
+
+/** A newer page has changed the database, which this page cannot read. */
+export class Newer extends Error {}
+
+/** The browser has not opened the database for a long time. */
+export class Silent extends Error {}
 
 /** Returns all records, without their messages and words. */
 export async function all() {
@@ -72,7 +80,7 @@ async function run(names, mode, act) {
 async function open() {
   const request = indexedDB.open(NAME, VERSION);
   request.onupgradeneeded = ({ oldVersion }) => upgrade(request.result, request.transaction, oldVersion);
-  const database = await Promise.race([settled(request), blocked(request)]);
+  const database = await Promise.race([settled(request).catch(explain), unopened(request)]);
   database.onversionchange = () => {
     database.close(); // a newer page wants to change it
     opened = null;
@@ -95,12 +103,23 @@ function upgrade(database, transaction, oldVersion) {
   };
 }
 
-function blocked(request) {
+function explain(error) {
+  throw error.name === "VersionError" ? new Newer() : error;
+}
+
+/** Fails where the database is not opened. The next use tries again. */
+function unopened(request) {
   return new Promise((_, reject) => {
-    request.onblocked = () => {
-      opened = null; // the next use tries again
-      reject(new Blocked());
-    };
+    const patience = setTimeout(() => giveUp(new Silent()), PATIENCE_MS);
+    request.addEventListener("success", () => clearTimeout(patience));
+    request.addEventListener("error", () => clearTimeout(patience));
+    request.onblocked = () => giveUp(new Blocked());
+    function giveUp(reason) {
+      clearTimeout(patience);
+      opened = null;
+      request.onsuccess = () => request.result.close(); // nobody waits for it any more
+      reject(reason);
+    }
   });
 }
 

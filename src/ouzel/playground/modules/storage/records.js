@@ -118,6 +118,8 @@ export class Records {
 
   #openEmpty(error) {
     if (error instanceof database.Blocked) this.onTrouble(translate("list.closeOtherTabs"));
+    if (error instanceof database.Newer) this.onTrouble(translate("list.keptByNewerPage"));
+    if (error instanceof database.Silent) this.onTrouble(translate("list.storeIsSilent"));
     return []; // a private window may have no database
   }
 

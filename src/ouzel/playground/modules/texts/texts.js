@@ -36,6 +36,20 @@ function shown(value) {
 }
 
 async function load() {
-  const response = await fetch(new URL(`../../texts/${LANGUAGE}.json`, import.meta.url));
-  return response.json();
+  try {
+    const response = await fetch(new URL(`../../texts/${LANGUAGE}.json`, import.meta.url));
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    return await response.json();
+  } catch (error) {
+    showMissing(error);
+    throw error;
+  }
+}
+
+/** Without its texts the page can say only this, and in no other language. */
+function showMissing(error) {
+  const failure = document.getElementById("failure");
+  if (failure === null) return;
+  failure.textContent = `The texts of this page could not be loaded (${error.message}). Load the page again.`;
+  failure.hidden = false;
 }
