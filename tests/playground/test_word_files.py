@@ -58,5 +58,7 @@ def test_a_system_message_of_another_client_keeps_its_role(
         expect(user.page.locator(".message")).to_have_count(2)
         with user.page.expect_request("**/v1/responses") as asked:
             user.ask("And now?")
-    said = asked.value.post_data_json["input"]
+    body = asked.value.post_data_json
+    assert body is not None
+    said = body["input"]
     assert said[0] == items[0]
