@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 
 from ouzel.parsers.registry import OutputFormat
 from tests.api.serving import RunningServer, running_server
-from tests.playground.chromium import User
+from tests.playground.chromium import User, skip_unless_chromium
 
 TASKS = ["disabled-by-default-devtools.timeline"]  # a trace of Chromium records each task
 LONGEST_S = 0.1  # CPU seconds: on a busy machine each task takes longer by the clock
@@ -54,6 +54,7 @@ def streaming(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServe
 @pytest.mark.release("long answers in the playground, watched for tasks over 100 ms of CPU")
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_task_is_long(kind: str, streaming: RunningServer, browser: Browser, page: Page) -> None:
+    skip_unless_chromium(page)
     user = User(page, streaming.url)
     user.open()
     user.send(KINDS[kind])
@@ -73,6 +74,7 @@ def test_no_task_is_long_when_an_answer_is_taken_up(
     streaming: RunningServer, browser: Browser, page: Page
 ) -> None:
     """The answer has ended, and all of its events come at once."""
+    skip_unless_chromium(page)
     user = User(page, streaming.url)
     user.open()
     user.send(KINDS["everything"])
