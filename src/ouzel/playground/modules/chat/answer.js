@@ -1,6 +1,7 @@
 // One answer while it streams: chunks go into a message, and the times of their arrival into its figures.
 
 import { ApiError, BROKEN_OFF, sentText } from "../api.js";
+import { untilStaying } from "../leaving.js";
 import { translate } from "../texts/texts.js";
 import { backgroundEvents } from "./background.js";
 import { message } from "./conversation.js";
@@ -73,6 +74,7 @@ class Filling {
       }
       if (into.finishReason === null) throw new Error(BROKEN_OFF);
     } catch (error) {
+      await untilStaying();
       if (error.name === "AbortError") into.finishReason = "stopped";
       else into.error = this.#describe(error);
       const isRefused = error.status > 0 && !this.#hasBegun && this.id === null; // it runs nothing then
