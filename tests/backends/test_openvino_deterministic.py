@@ -87,7 +87,12 @@ def runner(
     with pytest.MonkeyPatch.context() as patch:
         if request.param == PLUGIN:
             patch.setattr("ouzel.backends.openvino.uses_kernels", lambda engine: False)
-        made = make_runner(request.param, str(tmp_path_factory.mktemp("cache")))
+        try:
+            made = make_runner(request.param, str(tmp_path_factory.mktemp("cache")))
+        except ModelLoadError as error:
+            if request.param != PLUGIN or "on this processor" not in str(error):
+                raise
+            pytest.skip(str(error))  # the plugin's own products differ on some processors
     yield made
     made.close()
 

@@ -92,8 +92,13 @@ class Troubles:
     def _take_console(self, message: ConsoleMessage) -> None:
         # Tests make the server refuse requests and cut off answers, which Chromium reports.
         # Playwright warns of service workers that the test has forbidden.
+        # Chromium reports an origin whose earlier documents had no header for a process of its own.
         is_meant = message.text.startswith(
-            ("Failed to load resource", "Service Worker registration blocked by Playwright")
+            (
+                "Failed to load resource",
+                "Service Worker registration blocked by Playwright",
+                "The page requested an origin-keyed agent cluster",
+            )
         )
         if message.type in ("error", "warning") and not is_meant:
             self.found.append(f"console: {message.text}")
