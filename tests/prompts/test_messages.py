@@ -149,7 +149,7 @@ PDF = "data:application/pdf;base64,JVBERi0xLjQK"
         (
             [{"role": "user", "content": [{"type": "file", "file": {"file_data": PDF}}]}],
             "messages[0].content[0].file.file_data",
-            "must not be a PDF: this model reads text only",
+            "must not be a document: this model reads text only",
         ),
         (
             [{"role": "user", "content": [{"type": "video_url", "video_url": {"url": "data:,"}}]}],
