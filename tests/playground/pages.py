@@ -12,6 +12,7 @@ from typing import Any  # the types of the library's handlers
 import httpx
 
 from ouzel.api.site.headers import HEADERS, PREVIEW_HEADERS
+from ouzel.api.site.own_process import OWN_PROCESS_HEADERS
 from ouzel.api.site.playground import PREVIEW
 from ouzel.playground import DIRECTORY
 
@@ -82,7 +83,8 @@ class Pages:
         handler.send_header("content-type", media_type)
         handler.send_header("content-length", str(len(content)))
         is_preview = handler.path == _PREFIX + PREVIEW
-        for header, value in (PREVIEW_HEADERS if is_preview else HEADERS).items():
+        headers = (PREVIEW_HEADERS if is_preview else HEADERS) | OWN_PROCESS_HEADERS
+        for header, value in headers.items():
             handler.send_header(header, value)
         handler.end_headers()
         handler.wfile.write(content)

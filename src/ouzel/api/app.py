@@ -39,6 +39,7 @@ from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms.errors import ovms_error_styles
 from ouzel.api.ovms.responses import response_dialect
 from ouzel.api.site import playground
+from ouzel.api.site.own_process import OwnProcess
 from ouzel.api.tei.errors import tei_error_styles
 from ouzel.batches.worker import BatchWorker
 from ouzel.config import LimitsConfig, ServerConfig
@@ -101,6 +102,9 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
     app = ErrorAnswers(app, styles, {VERSION_HEADER.encode(): anthropic_style})
     if server.allowed_origins:
         app = _cors(app, server)
+    app = PathCorrection(app, paths)
+    if server.playground:
+        app = OwnProcess(app)
     worker = indexer = None
     if shared.store is not None:
         line_app = CatalogueLineApp(ErrorAnswers(LineCheck(endpoints), styles), catalogue)
@@ -109,7 +113,7 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
     return Lifespan(
         Upgrades(
             RequestRecorder(
-                PathCorrection(app, paths),
+                app,
                 paths,
                 shared.responses.count,
                 begin_span,

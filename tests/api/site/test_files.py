@@ -96,3 +96,18 @@ def test_the_index_names_demo_models_by_fact(http: httpx.Client) -> None:
     assert http.get("/").json()["demo_models"] == []
     with running_server(is_demo=True) as server, server.client() as demo:
         assert demo.get("/").json()["demo_models"] == [MODEL, ALIAS]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/about", "/v1/models", "/nothing", "/playground/icon.svg", "/playground/preview.html"],
+)
+def test_each_document_asks_for_a_process_of_its_own(http: httpx.Client, path: str) -> None:
+    name = "origin-agent-cluster"
+    assert http.get(path, headers=HTML).headers.get_list(name) == ["?1"]
+    assert name not in http.get(path, headers={"accept": "application/json"}).headers
+
+
+def test_a_server_without_playground_asks_for_no_process() -> None:
+    with running_server(config=ServerConfig(playground=False)) as server, server.client() as http:
+        assert "origin-agent-cluster" not in http.get("/about", headers=HTML).headers

@@ -43,8 +43,6 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
-    # Chromium gives the origin a process of its own, apart from the process of its previews.
-    "origin-agent-cluster": "?1",
     "cache-control": "no-cache",
 }
 # Browsers apply the policy of a style or module only if it is opened as a page, where it needs
