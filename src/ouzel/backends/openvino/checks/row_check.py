@@ -56,10 +56,15 @@ def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: i
         )
 
 
-def check_rows(runner: ModelRunner) -> None:
-    """Raises ModelLoadError if the bits of a row depend on the other rows of a step.
+class UnequalRows(ModelLoadError):
+    """The bits of a row depend, on this processor, on the other rows of a step."""
 
-    The check overwrites the first blocks of the cache.
+
+def check_rows(runner: ModelRunner) -> None:
+    """Raises UnequalRows if the bits of a row depend on the other rows of a step.
+
+    Raises ModelLoadError for prompts that are too short for the check, which overwrites the first
+    blocks of the cache.
     """
     info = runner.info
     num_tokens = min(_NUM_BLOCKS * info.block_size, info.max_model_len) - _NUM_GENERATED
@@ -88,7 +93,7 @@ def check_rows(runner: ModelRunner) -> None:
             "row check: %d of %d companies change the bits of %s", num_other, len(others), name
         )
         if num_other:
-            raise ModelLoadError(
+            raise UnequalRows(
                 f"deterministic: on this processor the logits of {name} have other bits in "
                 f"{num_other} of {len(others)} steps with other rows (precision {info.precision}, "
                 f"weights {info.weights}). Try another --precision or --weights, or serve the "
