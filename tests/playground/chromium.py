@@ -72,10 +72,16 @@ def running_browser(path: Path) -> Iterator[Browser]:
         browser.close()
 
 
+def browser_name(page: Page) -> str:
+    """Returns "chromium" or "firefox"."""
+    browser = page.context.browser
+    assert browser is not None, "a page of a test has a browser"
+    return browser.browser_type.name
+
+
 def skip_unless_chromium(page: Page) -> None:
     """Skips a test that gives Chromium a command which other browsers do not have."""
-    browser = page.context.browser
-    if browser is None or browser.browser_type.name != "chromium":
+    if browser_name(page) != "chromium":
         pytest.skip("another browser has no such command")
 
 
@@ -92,12 +98,10 @@ class Troubles:
     def _take_console(self, message: ConsoleMessage) -> None:
         # Tests make the server refuse requests and cut off answers, which Chromium reports.
         # Playwright warns of service workers that the test has forbidden.
-        # Chromium reports an origin whose earlier documents had no header for a process of its own.
         is_meant = message.text.startswith(
             (
                 "Failed to load resource",
                 "Service Worker registration blocked by Playwright",
-                "The page requested an origin-keyed agent cluster",
             )
         )
         if message.type in ("error", "warning") and not is_meant:

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Request, Route, expect
 
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import violations
-from tests.playground.chromium import User, posts
+from tests.playground.chromium import User, posts, read_body, tell_bodies
 from tests.playground.stored import wait_until_stored
 from tests.playground.two_models import SECOND, serving_two_models
 
@@ -271,6 +271,7 @@ def test_tools_behind_a_resumed_answer_of_another_model_go_to_that_model(
         page.locator("dialog").get_by_role("button", name=SECOND, exact=True).click()
         while not kept(user).get("responseId"):
             page.wait_for_timeout(20)
+        tell_bodies(page)
         page.goto("about:blank")
         for engine in [each.model.engine for each in server.catalogue]:
             while engine.num_unfinished > 0:
@@ -279,5 +280,5 @@ def test_tools_behind_a_resumed_answer_of_another_model_go_to_that_model(
             lambda request: request.method == "POST" and request.url.endswith("/v1/responses")
         ) as asked:
             reopen(user)
-        assert json.loads(asked.value.post_data or "{}")["model"] == SECOND
+        assert read_body(asked.value)["model"] == SECOND
         user.wait_for_answer()

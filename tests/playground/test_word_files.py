@@ -9,7 +9,7 @@ from playwright.sync_api import FilePayload, expect
 from tests.api.seeing import seeing_server
 from tests.api.serving import RunningServer, running_server
 from tests.file_text.word_files import make_package, make_word_file, paragraph
-from tests.playground.chromium import User
+from tests.playground.chromium import User, read_body, tell_bodies
 from tests.playground.test_attachments import READER, READING, SEEING, attach, state
 
 WORD = FilePayload(
@@ -56,9 +56,8 @@ def test_a_system_message_of_another_client_keeps_its_role(
         user = user_at(server)
         user.page.goto(f"{user.url}/#/c/{created['id']}")
         expect(user.page.locator(".message")).to_have_count(2)
+        tell_bodies(user.page)
         with user.page.expect_request("**/v1/responses") as asked:
             user.ask("And now?")
-    body = asked.value.post_data_json
-    assert body is not None
-    said = body["input"]
+    said = read_body(asked.value)["input"]
     assert said[0] == items[0]

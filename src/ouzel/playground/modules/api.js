@@ -35,15 +35,15 @@ export class Api {
   }
 
   async get(path) {
-    return (await this.#fetch(path, {})).json();
+    return read(await this.#fetch(path, {}));
   }
 
   async post(path, body, signal) {
-    return (await this.#fetch(path, posting(body, signal))).json();
+    return read(await this.#fetch(path, posting(body, signal)));
   }
 
   async delete(path) {
-    return (await this.#fetch(path, { method: "DELETE" })).json();
+    return read(await this.#fetch(path, { method: "DELETE" }));
   }
 
   /** Returns the content of a file. */
@@ -53,7 +53,7 @@ export class Api {
 
   /** Sends a form. `onProgress` is called with the share of it that has been sent; aborting the signal ends it. */
   async upload(path, form, options) {
-    return (await this.#fetch(path, { form, ...options }, sentForm)).json();
+    return read(await this.#fetch(path, { form, ...options }, sentForm));
   }
 
   /** Deletes something that nobody waits for, also while the page is closed. */
@@ -68,7 +68,7 @@ export class Api {
 
   /** Returns the events of a stream, once the server has accepted the request. Without a body it is a GET. */
   async openStream(path, { body, signal }) {
-    return read(await this.#fetch(path, body === undefined ? { signal } : posting(body, signal)));
+    return readEvents(await this.#fetch(path, body === undefined ? { signal } : posting(body, signal)));
   }
 
   async #fetch(path, options, reach = reached) {
@@ -83,7 +83,16 @@ export class Api {
   }
 }
 
-async function* read(response) {
+/** Returns the JSON of an answer. A proxy may answer a request with a page of its own, as to sign in. */
+async function read(response) {
+  try {
+    return await response.json();
+  } catch (error) {
+    throw error instanceof SyntaxError ? new ApiError(response.status, translate("server.noJson")) : error;
+  }
+}
+
+async function* readEvents(response) {
   try {
     yield* eventsOf(response);
   } catch (error) {

@@ -1,9 +1,11 @@
 // Parts of the page that are loaded when they are first needed, so that the page opens with few bytes.
 
 import { notice } from "./notice.js";
+import { answers } from "./offline/away.js";
 import { translate } from "./texts/texts.js";
 
 let newestWish = null; // of a part that opens something
+const failures = new Set(); // messages of browsers, which name the module
 
 /**
  * Loads a part and gives it to `open`, unless a person has wished for another part, or once more for this one, before it
@@ -22,8 +24,19 @@ export async function openPart(load, open) {
 export async function loadPart(load, again = null) {
   try {
     return await load();
-  } catch {
-    notice(translate("page.partNotLoaded"), () => true, again === null ? null : { label: translate("page.tryAgain"), act: again });
+  } catch (error) {
+    await tellFailure(error.message, again);
     return null;
   }
+}
+
+/** Tells why a part is missing. Firefox keeps a module that failed as failed until the whole page is loaded again. */
+async function tellFailure(message, again) {
+  if (failures.has(message) && (await answers())) {
+    const reload = { label: translate("page.loadAgain"), act: () => location.reload() };
+    notice(translate("page.partStaysAway"), () => true, reload);
+  } else {
+    notice(translate("page.partNotLoaded"), () => true, again === null ? null : { label: translate("page.tryAgain"), act: again });
+  }
+  failures.add(message);
 }

@@ -63,7 +63,8 @@ async function bringIn(library, files, { tell, signal }) {
   }).finally(() => library.records.tellAll());
   const refused = [...result.refused].map(([reason, { count, name }]) => translate("list.notImported", { count, name: shortName(name), reason: translate(reason) }));
   const known = result.numKnown > 0 ? [translate("list.alreadyThere", { count: result.numKnown })] : [];
-  tell(translate("list.imported", { count: result.numKept }), ...known, ...refused);
+  const failed = result.failure === null ? [] : [translate("list.importFailed", { why: result.failure.message })];
+  tell(translate("list.imported", { count: result.numKept }), ...known, ...refused, ...failed);
 }
 
 async function saveAll(library, { tell, signal }) {

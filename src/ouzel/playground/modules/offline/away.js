@@ -49,7 +49,8 @@ export async function waitForServer() {
   location.reload();
 }
 
-async function answers() {
+/** Tells whether the server answers now. */
+export async function answers() {
   try {
     const response = await fetch(ROOT, { headers: { accept: "application/json" }, cache: "no-store" });
     return response.ok;

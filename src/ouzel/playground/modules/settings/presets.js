@@ -6,13 +6,14 @@ import { translate } from "../texts/texts.js";
 import { readValues, setValues } from "./values.js";
 
 const FORMAT = "ouzel.presets";
-const MAX_PRESETS = 200;
-const MAX_FILE = 5_000_000; // characters
+const MAX_PRESETS = 200; // of a file
+const MAX_FILE = 5_000_000; // bytes
 
 const kept = new KeptText("localStorage", FORMAT);
 
 export class Presets {
   #presets = new Map(); // values by name
+  isKept = true; // by the browser, beyond this page
 
   constructor() {
     try {
@@ -56,10 +57,12 @@ export class Presets {
    * Adds the presets of a file; they replace those of the same names. Returns their names, and the names of values that
    * are not known here. Throws an Error that says what is wrong with the file.
    */
-  import(text) {
-    if (text.length > MAX_FILE) throw new Error(translate("presets.tooLarge"));
-    const object = parsed(text);
+  async import(file) {
+    if (file.size > MAX_FILE) throw new Error(translate("presets.tooLarge"));
+    const object = parsed(await file.text());
     if (object?.format !== FORMAT || typeof object.presets !== "object" || object.presets === null) throw new Error(translate("presets.noPresets"));
+    const count = Object.keys(object.presets).length;
+    if (count > MAX_PRESETS) throw new Error(translate("presets.tooMany", { count, limit: MAX_PRESETS }));
     const taken = this.#take(object, { isForeign: true });
     this.#keep();
     return taken;
@@ -68,7 +71,7 @@ export class Presets {
   #take({ presets = {} }, { isForeign }) {
     const refused = new Set();
     const names = [];
-    for (const [name, object] of Object.entries(presets).slice(0, MAX_PRESETS)) {
+    for (const [name, object] of Object.entries(presets)) {
       const read = readValues(object, { isForeign });
       for (const each of read.refused) refused.add(shortName(each));
       names.push(shortName(name));
@@ -82,7 +85,7 @@ export class Presets {
   }
 
   #keep() {
-    kept.value = JSON.stringify(this.#object());
+    this.isKept = kept.keep(JSON.stringify(this.#object()));
   }
 }
 

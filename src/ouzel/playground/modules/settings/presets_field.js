@@ -92,14 +92,14 @@ export class PresetsField {
   #show(name, text) {
     this.#fillSelects(this.presets.get(name) === null ? "" : name);
     this.#select.focus();
-    this.#tell(text);
+    this.#tell(this.presets.isKept ? text : translate("presets.notKept"), !this.presets.isKept);
   }
 
   async #import() {
     const [file] = this.#file.files;
     if (file === undefined) return;
     try {
-      const { names, refused } = this.presets.import(await file.text());
+      const { names, refused } = await this.presets.import(file);
       const rest = refused.length > 0 ? translate("presets.unknown", { names: refused.join(", ") }) : "";
       this.#show("", [translate("presets.imported", { count: names.length }), rest].filter(Boolean).join(" "));
     } catch (error) {

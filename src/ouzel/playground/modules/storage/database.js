@@ -1,6 +1,8 @@
 // IndexedDB as promises: what this browser keeps of conversations. A record in the first store is what the list shows.
 // Its messages and its words stand in stores of their own, so that a list of thousands opens without them.
 
+import { translate } from "../texts/texts.js";
+
 const NAME = "ouzel";
 const VERSION = 2;
 const RECORDS = "conversations";
@@ -11,6 +13,13 @@ const STORES = [RECORDS, CONTENTS, WORDS];
 let opened = null;
 
 const PATIENCE_MS = 10_000;
+
+/** The disk, or the share of it that the browser gives, has no room for a change. */
+export class Full extends Error {
+  constructor() {
+    super(translate("list.storeIsFull"));
+  }
+}
 
 /** Another tab has an older page open, and keeps the database from being changed. */
 export class Blocked extends Error {}
@@ -73,8 +82,12 @@ async function run(names, mode, act) {
   const transaction = (await opened).transaction(names, mode);
   const ended = endOf(transaction);
   const request = act((name) => transaction.objectStore(name));
-  const [result] = await Promise.all([request === undefined ? null : settled(request), ended]);
-  return result;
+  try {
+    const [result] = await Promise.all([request === undefined ? null : settled(request), ended]);
+    return result;
+  } catch (error) {
+    throw error?.name === "QuotaExceededError" ? new Full() : error;
+  }
 }
 
 async function open() {

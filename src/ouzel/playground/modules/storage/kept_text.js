@@ -18,11 +18,17 @@ export class KeptText {
   }
 
   set value(text) {
+    this.keep(text);
+  }
+
+  /** Sets the value. Returns false where it lasts as long as the page only: the storage is forbidden, or full. */
+  keep(text) {
     this.#ofPage = text;
     try {
       globalThis[this.storage].setItem(this.name, text);
+      return true;
     } catch {
-      // It is forbidden, or full.
+      return false;
     }
   }
 }

@@ -12,20 +12,22 @@ const FORMATS = [own, chatgpt, openWebui];
  * Reads files and keeps their conversations. `add` keeps some of them, and `duplicates` tells which ones are there already
  * (duplicates.js). `onProgress` gets the number of all that were looked at, and of all in the file. Aborting the signal
  * ends it. Returns how many were kept (`numKept`), how many were there before (`numKnown`), and of what was not
- * understood `refused`: reasons (keys of texts), with the number and the first name.
+ * understood `refused`: reasons (keys of texts), with the number and the first name. `failure` is the Error that ended the
+ * import, as on a full disk; null where none did.
  */
 export async function importFiles(files, tools) {
-  const result = { numKept: 0, numKnown: 0, refused: new Map() };
+  const result = { numKept: 0, numKnown: 0, refused: new Map(), failure: null };
   for (const file of files) {
     const conversations = new ConversationFile();
     try {
       await importFile(await conversations.open(file), conversations, result, tools);
     } catch (error) {
-      if (!(error instanceof NotUnderstood)) throw error;
-      refuse(result, error.reason, file.name);
+      if (error instanceof NotUnderstood) refuse(result, error.reason, file.name);
+      else result.failure = error;
     } finally {
       conversations.close();
     }
+    if (result.failure !== null) break;
   }
   return result;
 }
