@@ -157,6 +157,7 @@ def _manage(user: User, look: Look) -> None:
     expect(page.locator("#conversations .snippet mark")).to_be_visible()
     look("a hit with its words")
     user.write("#search", "")
+    expect(page.locator("#conversations .snippet")).to_have_count(0)
     first = page.locator("#conversations li").last
     user.point_at(first.locator(".title"))
     user.use(first.locator(".row-tools button").first)
@@ -204,6 +205,8 @@ def _import_presets(user: User, look: Look) -> None:
     user.choose_files(opener, "#preset-file", _json_file("presets.json", file))
     expect(page.locator("#preset option")).to_have_count(2)
     look("an imported preset")
+    user.open()  # Firefox tells its driver of the first dialog of a field only
+    user.open_settings()
     user.choose_files(opener, "#preset-file", _json_file("presets.json", "{"))
     expect(page.locator(".preset-state.fault")).to_be_visible()
     look("a file that has no presets")

@@ -5,6 +5,7 @@ import json
 from playwright.sync_api import FilePayload, Page, Route, expect
 
 from tests.playground.chromium import User, skip_unless_chromium
+from tests.playground.conversation_files import Json
 from tests.playground.test_import import choose
 from tests.playground.test_settings import offer_preset_file
 
@@ -44,7 +45,7 @@ def test_presets_that_the_browser_does_not_keep_are_told(user: User, page: Page)
 
 def test_too_many_presets_are_refused_and_not_cut(user: User, page: Page) -> None:
     user.open_settings()
-    presets = {f"name {number}": {} for number in range(201)}
+    presets: dict[str, Json] = {f"name {number}": {} for number in range(201)}
     offer_preset_file(user, {"format": "ouzel.presets", "presets": presets})
     state = page.locator(".preset-state.fault")
     expect(state).to_contain_text("The file has 201 presets; at most 200 can come at once.")
@@ -69,7 +70,7 @@ def test_a_page_of_a_proxy_in_place_of_an_answer_is_told(user: User, page: Page)
 
 
 def test_a_browser_with_more_presets_than_a_file_keeps_them_all(user: User, page: Page) -> None:
-    presets = {f"name {number}": {} for number in range(201)}
+    presets: dict[str, Json] = {f"name {number}": {} for number in range(201)}
     kept = json.dumps({"format": "ouzel.presets", "presets": presets})
     page.evaluate("text => localStorage.setItem('ouzel.presets', text)", kept)
     user.open()

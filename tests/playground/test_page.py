@@ -214,7 +214,7 @@ def test_a_part_that_stays_away_comes_when_the_page_is_loaded_again(
 ) -> None:
     user = User(page, parrot.url)
     part = "**/modules/chat/message_view.js"
-    page.route(part, lambda route: route.fulfill(status=404))
+    page.route(part, lambda route: route.fulfill(status=404, content_type="text/javascript"))
     user.open()
     notice = page.locator("#notice")
     user.send("hello")

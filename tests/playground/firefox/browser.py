@@ -19,6 +19,7 @@ _ROOT = Path(__file__).parents[3]
 _COLOURS = {"dark": 0, "light": 1}
 _PREFERENCES: dict[str, str | float | bool] = {
     "app.update.disabledForTesting": True,
+    "browser.download.alwaysOpenPanel": False,  # the panel would take the keys from the page
     "browser.shell.checkDefaultBrowser": False,
     "datareporting.policy.dataSubmissionEnabled": False,
     "media.peerconnection.ice.loopback": True,  # attacks reach a host on this machine

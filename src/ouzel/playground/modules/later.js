@@ -5,7 +5,7 @@ import { answers } from "./offline/away.js";
 import { translate } from "./texts/texts.js";
 
 let newestWish = null; // of a part that opens something
-const failures = new Set(); // messages of browsers, which name the module
+const triedAgain = new Set(); // messages of browsers, which name the module that failed
 
 /**
  * Loads a part and gives it to `open`, unless a person has wished for another part, or once more for this one, before it
@@ -32,11 +32,14 @@ export async function loadPart(load, again = null) {
 
 /** Tells why a part is missing. Firefox keeps a module that failed as failed until the whole page is loaded again. */
 async function tellFailure(message, again) {
-  if (failures.has(message) && (await answers())) {
+  if (triedAgain.has(message) && (await answers())) {
     const reload = { label: translate("page.loadAgain"), act: () => location.reload() };
-    notice(translate("page.partStaysAway"), () => true, reload);
-  } else {
-    notice(translate("page.partNotLoaded"), () => true, again === null ? null : { label: translate("page.tryAgain"), act: again });
+    return void notice(translate("page.partStaysAway"), () => true, reload);
   }
-  failures.add(message);
+  const act = () => {
+    triedAgain.add(message);
+    again();
+  };
+  notice(translate("page.partNotLoaded"), () => true, again === null ? null : { label: translate("page.tryAgain"), act });
+  if (again === null) triedAgain.add(message); // a person has asked for the part, and the next time is another try
 }
