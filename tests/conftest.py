@@ -33,7 +33,7 @@ from tests.slow_modules import SLOW_DIRECTORIES, SLOW_MODULES
 from tests.work_groups import WorkerDeaths
 
 SERVES, RELEASE, MODULES, FAST = "serves", "release", "modules of a release", "fast"
-NUM_SLOWEST = 10
+NUM_SLOWEST = 20
 # reason of a `release` marker -> number of tests left to a release
 LEFT = pytest.StashKey[dict[str, int]]()
 MODULE_OF_A_RELEASE = re.compile(r"^pytestmark = pytest\.mark\.release\(\s*\"(.*)\"\s*\)$", re.M)
@@ -229,21 +229,25 @@ def pytest_terminal_summary(
 
 
 def _show_slowest_files(terminalreporter: pytest.TerminalReporter) -> None:
-    """Lists the slowest files of a run with many files, including set-up and teardown."""
-    durations_s: defaultdict[str, float] = defaultdict(float)
+    """Lists the slowest files and directories of a run with many files, including set-up."""
+    files_s: defaultdict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
-                durations_s[report.nodeid.partition("::")[0]] += report.duration
-    if len(durations_s) <= NUM_SLOWEST:
+                files_s[report.nodeid.partition("::")[0]] += report.duration
+    if len(files_s) <= NUM_SLOWEST:
         return
-    total_s = sum(durations_s.values())
-    terminalreporter.section(
-        f"the {NUM_SLOWEST} slowest files, of {total_s:.0f} s in all processes"
-    )
-    slowest = sorted(durations_s, key=durations_s.__getitem__, reverse=True)[:NUM_SLOWEST]
-    for file in slowest:
-        terminalreporter.line(f"{durations_s[file]:6.1f} s  {file}")
+    directories_s: defaultdict[str, float] = defaultdict(float)
+    for file, duration_s in files_s.items():
+        directories_s[file.rpartition("/")[0]] += duration_s
+    total_s = sum(files_s.values())
+    for kind, durations_s in (("files", files_s), ("directories", directories_s)):
+        terminalreporter.section(
+            f"the {NUM_SLOWEST} slowest {kind}, of {total_s:.0f} s in all processes"
+        )
+        slowest = sorted(durations_s, key=durations_s.__getitem__, reverse=True)[:NUM_SLOWEST]
+        for path in slowest:
+            terminalreporter.line(f"{durations_s[path]:6.1f} s  {path}")
 
 
 # Postgres
