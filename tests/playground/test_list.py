@@ -132,6 +132,24 @@ def test_a_deletion_is_done_when_its_time_is_over_or_the_page_is_left(
       (await (await import("/playground/modules/storage/database.js")).all()).length === 0)()""")
 
 
+def test_a_deletion_of_a_clock_that_was_wrong_ends_after_the_usual_time(user: User) -> None:
+    page = user.page
+    user.ask("to be deleted")
+    wait_until_stored(user, 2)
+    page.evaluate("""async () => {
+      const database = await import("/playground/modules/storage/database.js");
+      const [record] = await database.all();
+      await database.put({ ...record, deletedAt: Date.now() + 60 * 24 * 3600 * 1000 });
+    }""")
+    page.clock.install()
+    user.open()
+    page.clock.fast_forward(11_000)
+    assert len(records(user)) == 1
+    page.clock.fast_forward(1_000)
+    while records(user):
+        page.wait_for_timeout(20)
+
+
 def test_a_search_shows_the_words_and_leads_to_their_message(user: User) -> None:
     page = user.page
     user.ask("first\n\n" + "long\n\n" * 60 + "about <b>apples</b> & pears " + "end " * 40)

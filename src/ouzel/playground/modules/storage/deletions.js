@@ -15,7 +15,9 @@ export class Deletions {
   /** Ends what a page before this one did not, as where the browser was closed at once. */
   resume() {
     for (const { key, deletedAt } of this.library.records.all) {
-      if (deletedAt !== undefined) setTimeout(() => this.#endLeft(key), Math.max(deletedAt + UNDO_MS - Date.now(), 0));
+      if (deletedAt === undefined) continue;
+      const left = deletedAt + UNDO_MS - Date.now(); // beyond the limits where somebody has set the clock
+      setTimeout(() => this.#endLeft(key), Math.min(Math.max(left, 0), UNDO_MS));
     }
   }
 
