@@ -27,6 +27,7 @@ from tests.playground.chromium import User
 from tests.playground.keyboard import KeyboardUser
 from tests.playground.pseudo_language import Check, PseudoUser
 from tests.playground.states import Look
+from tests.prompts.media.papers import coloured
 
 ADD = write_call("add", {"a": 2, "b": 3})
 OFFERS: list[dict[str, object]] = [
@@ -292,10 +293,19 @@ def test_a_pdf_is_attached_by_its_name(page: Page, tmp_path: Path) -> None:
     with seeing_server(tmp_path) as server:
         user = User(page, server.url)
         user.open()
+        user.choose_picture("plan.pdf", coloured(2), media_type="application/pdf")
+        expect(page.locator("#attachments .file-state")).to_contain_text("2 pages")
+        user.ask("What is it?")
+        expect(user.message(0).locator(".file-name")).to_have_text("plan.pdf")
+
+
+def test_a_broken_pdf_is_not_sent(page: Page, tmp_path: Path) -> None:
+    with seeing_server(tmp_path) as server:
+        user = User(page, server.url)
+        user.open()
         user.choose_picture("plan.pdf", b"%PDF-1.4 broken", media_type="application/pdf")
-        expect(user.page.locator("#attachments .file-name")).to_have_text("plan.pdf")
+        why = "The server refuses it: must be a PDF that is complete"
+        expect(page.locator("#attachments .file-state")).to_contain_text(why)
         user.send("What is it?")
-        user.wait_for_answer()
-        assert user.message(0).locator(".file-name").inner_text() == "plan.pdf"
-        # The reader of PDFs refuses the broken file.
-        assert "PDF" in user.page.locator(".note.error").inner_text()
+        expect(page.locator("#notice")).to_contain_text(f"Nothing was sent. plan.pdf: {why}")
+        expect(page.locator("#prompt")).to_have_value("What is it?")
