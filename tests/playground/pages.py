@@ -83,7 +83,7 @@ class Pages:
         handler.send_header("content-type", media_type)
         handler.send_header("content-length", str(len(content)))
         is_preview = handler.path == _PREFIX + PREVIEW
-        headers = (PREVIEW_HEADERS if is_preview else HEADERS) | OWN_PROCESS_HEADERS
+        headers = PREVIEW_HEADERS if is_preview else HEADERS | OWN_PROCESS_HEADERS
         for header, value in headers.items():
             handler.send_header(header, value)
         handler.end_headers()

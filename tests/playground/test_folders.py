@@ -119,7 +119,8 @@ def test_a_conversation_is_begun_in_a_folder(user: User, parrot: RunningServer) 
     page.click("#new")
     expect(page.locator("#title")).to_have_text("New conversation")
     user.ask("outside")
-    wait_until_stored(user, 2)
+    while "outside" not in labels(user):
+        page.wait_for_timeout(20)
     assert labels(user)["outside"] == (None, None)
 
 

@@ -132,6 +132,19 @@ def test_a_deletion_is_done_when_its_time_is_over_or_the_page_is_left(
       (await (await import("/playground/modules/storage/database.js")).all()).length === 0)()""")
 
 
+def test_a_list_that_changes_under_the_pointer_loses_no_click(user: User) -> None:
+    page = user.page
+    user.ask("to be deleted")
+    wait_until_stored(user, 2)
+    page.get_by_role("button", name="Delete to be deleted").hover()
+    page.mouse.down()
+    page.locator("#search").dispatch_event("input")  # draws the list anew
+    expect(page.locator("#announcer")).to_contain_text("1 found")
+    page.mouse.up()
+    expect(page.locator("#conversations .title")).to_have_count(0)
+    expect(page.locator("#notice")).to_contain_text("is deleted")
+
+
 def test_a_deletion_of_a_clock_that_was_wrong_ends_after_the_usual_time(user: User) -> None:
     page = user.page
     user.ask("to be deleted")

@@ -13,14 +13,19 @@ _RAW_HEADERS = [(name.encode(), value.encode()) for name, value in OWN_PROCESS_H
 
 
 class OwnProcess:
-    """Adds `Origin-Agent-Cluster` (HTML standard) to the answers that a browser may show."""
+    """Adds `Origin-Agent-Cluster` (HTML standard) to the documents of a browser.
+
+    The document of a frame, such as a preview, has none: Chromium complains of a second process.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_document = scope["type"] == "http" and "text/html" in (
-            get_header(scope, b"accept") or ""
+        is_document = (
+            scope["type"] == "http"
+            and "text/html" in (get_header(scope, b"accept") or "")
+            and get_header(scope, b"sec-fetch-dest") != "iframe"
         )
 
         async def send_with_header(message: Message) -> None:

@@ -9,6 +9,7 @@ import { focusAgain, focusedPlace } from "./list/focus.js";
 import { FolderActions } from "./list/folder_actions.js";
 import { folderOf, foldersIn, isOpen, setOpen } from "./list/folders.js";
 import { groupsOf, pinnedFirst } from "./list/groups.js";
+import { Press } from "./list/press.js";
 import { rowOf, titleField } from "./list/row.js";
 import { MAX_FOLDER } from "./storage/labels.js";
 import { UnknownConversation } from "./storage/library.js";
@@ -20,6 +21,7 @@ const MAX_SHOWN = 300; // rows that are drawn before a person asks for more
 export class Sidebar {
   #isRenaming = false;
   #numShown = MAX_SHOWN;
+  #pointer = new Press(byId("conversations"));
 
   /** `onChoice` is called when a conversation has been chosen and is shown, and `onBegin` with the labels of a new one. */
   constructor({ library, chat, deletions, notice, onChoice, onBegin }) {
@@ -45,6 +47,10 @@ export class Sidebar {
 
   /** Draws the list anew, at any time: the focus stays where it is, and a title that is being written is left alone. */
   draw() {
+    this.#pointer.after(() => this.#draw());
+  }
+
+  #draw() {
     if (this.#isRenaming) return;
     const place = focusedPlace();
     const records = this.#found();
