@@ -88,9 +88,13 @@ test-ray *arguments:
 kernels-check:
     uv run --with 'tbb-devel==2021.13.1' --with cmake --with ninja kernels/tests/check.sh
 
+# All tests of the playground, of which CI runs a half
+page *arguments:
+    uv run pytest --release tests/playground {{ arguments }}
+
 # The tests of the playground with a slow page: those that do not wait for the page fail
 slow-page *arguments="tests/playground":
-    OUZEL_TESTS_SLOW_PAGE=1 OUZEL_TESTS_HANG_MS=90000 uv run pytest -n 2 {{ arguments }}
+    OUZEL_TESTS_SLOW_PAGE=1 OUZEL_TESTS_HANG_MS=90000 uv run pytest --release -n 2 {{ arguments }}
 
 # The tests of the playground in the machine's Firefox (`apt-get install firefox-esr`)
 firefox *arguments:

@@ -10,6 +10,8 @@ from tests.playground.accessibility import violations
 from tests.playground.chromium import User
 from tests.playground.stored import records, wait_until_stored
 
+pytestmark = pytest.mark.release("the playground: addresses of conversations")
+
 
 def ask_and_store(user: User, text: str) -> str:
     """Asks in the shown conversation, and returns its address once the answer is stored."""

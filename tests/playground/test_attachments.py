@@ -21,6 +21,8 @@ from tests.prompts.media.films import make_film
 from tests.prompts.media.papers import coloured, typed
 from tests.prompts.vision.pictures import picture
 
+pytestmark = pytest.mark.release("the playground: attachments")
+
 READER = ServerSetup(names=("reader",))  # a model of texts
 CODE = FilePayload(name="code.py", mimeType="", buffer=b"def f():\n    return 1\n")
 PHOTO = FilePayload(name="photo.png", mimeType="image/png", buffer=saved(picture(84, 56), "PNG"))

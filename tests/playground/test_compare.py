@@ -10,6 +10,8 @@ from tests.playground.accessibility import LOOKS, violations
 from tests.playground.chromium import User
 from tests.playground.two_models import FIRST, SECOND, serving_two_models
 
+pytestmark = pytest.mark.release("the playground: comparisons")
+
 
 @pytest.fixture(scope="module")
 def two_models() -> Iterator[RunningServer]:

@@ -13,6 +13,8 @@ from tests.playground.base_model import serving_base_model
 from tests.playground.chromium import User, read_body, tell_bodies
 from tests.playground.middle_engine import MIDDLE
 
+pytestmark = pytest.mark.release("the playground: texts without a chat")
+
 UserAt = Callable[[RunningServer], User]
 _MARKED = "document.querySelector('#completion mark').textContent"
 

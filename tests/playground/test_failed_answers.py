@@ -12,6 +12,8 @@ from tests.playground.stored import wait_until_stored
 from tests.playground.test_resumed_answers import reopen
 from tests.prompts.families import QWEN
 
+pytestmark = pytest.mark.release("the playground: failed answers")
+
 # refuses two user messages in a row, as the templates of Mistral and Gemma do
 STRICT = (
     "{%- for message in messages %}{%- if loop.index0 % 2 == 1 and message.role == 'user' %}"

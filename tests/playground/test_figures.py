@@ -17,6 +17,8 @@ from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import LOOKS, violations
 from tests.serve.running import serving
 
+pytestmark = pytest.mark.release("the playground: live figures")
+
 PATH = "/playground/figures.html"
 SAYS_HELLO = {"model": "parrot", "messages": [{"role": "user", "content": "hello"}]}
 FAILS = {"model": "parrot", "messages": [{"role": "user", "content": "a|fail|b"}]}

@@ -30,6 +30,8 @@ from tests.playground.states import Look
 from tests.playground.stored import wait_until_stored
 from tests.prompts.families import QWEN
 
+pytestmark = pytest.mark.release("the playground: files on the server")
+
 PYTHON: dict[str, object] = {"type": "code_interpreter", "container": {"type": "auto"}}
 OTTERS = b"# Otters\n\nOtters hold hands while they sleep.\n"
 SEARCH = write_call("file_search", {"queries": ["Which animals hold hands?"]})

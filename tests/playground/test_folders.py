@@ -165,7 +165,10 @@ def test_a_folder_is_renamed_joined_with_another_and_deleted(user: User) -> None
 
 
 def drag(user: User, dragged: Locator, target: Locator) -> None:
-    """Drags by the pointer. Firefox's driver begins no drag: there the test sends the events."""
+    """Drags an element to another one.
+
+    The driver of Firefox begins no drag: the function sends the events of the drag there.
+    """
     if browser_name(user.page) == "firefox":
         dragged.evaluate(_DRAG, target.element_handle())
     else:

@@ -29,6 +29,8 @@ from tests.playground.pseudo_language import Check, PseudoUser
 from tests.playground.states import Look
 from tests.prompts.media.papers import coloured
 
+pytestmark = pytest.mark.release("the playground: tools of the server")
+
 ADD = write_call("add", {"a": 2, "b": 3})
 OFFERS: list[dict[str, object]] = [
     {"type": "web_search"},

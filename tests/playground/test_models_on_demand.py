@@ -3,11 +3,14 @@
 import os
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.playground.chromium import User
 from tests.serve.running import serving
 from tests.serve.test_models_come_and_go import copy_demo
+
+pytestmark = pytest.mark.release("the playground: models on demand")
 
 
 def test_models_are_loaded_and_unloaded_by_hand(page: Page, tmp_path: Path) -> None:

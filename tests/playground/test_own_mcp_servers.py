@@ -17,6 +17,8 @@ from tests.hosted_tools.mcp_server import KeyCheck, make_server, running
 from tests.playground.accessibility import violations
 from tests.playground.chromium import User
 
+pytestmark = pytest.mark.release("the playground: own MCP servers")
+
 ADD = write_call("add", {"a": 2, "b": 3})
 SECRET = "tok-0123456789"
 

@@ -13,6 +13,8 @@ from tests.playground.chromium import User, posts, read_body, tell_bodies
 from tests.playground.stored import wait_until_stored
 from tests.playground.two_models import SECOND, serving_two_models
 
+pytestmark = pytest.mark.release("the playground: answers that go on without their page")
+
 LONG = ("word " * 100).strip()
 UserAt = Callable[[RunningServer], User]
 

@@ -11,6 +11,8 @@ from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import violations
 from tests.playground.chromium import User, posts
 
+pytestmark = pytest.mark.release("the playground: requests that are sent again")
+
 UserAt = Callable[[RunningServer], User]
 PATH = "**/v1/responses"
 _BODY = '{"error": {"message": "too many requests wait"}}'

@@ -19,6 +19,7 @@ from tests.playground.states import CHAT_WALKS, Walk
 _BY_KEYS = pytest.mark.release("the playground without a pointer, in each of its states")
 
 
+@pytest.mark.release("the playground: accessibility of every part beside the chat")
 @pytest.mark.parametrize("name", ROOMS)
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_state_of_a_room_obeys_the_rules_of_accessibility(

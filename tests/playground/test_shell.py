@@ -14,6 +14,8 @@ from tests.playground.accessibility import violations
 from tests.playground.chromium import Troubles, User, skip_unless_chromium
 from tests.playground.front import Front, serving_front
 
+pytestmark = pytest.mark.release("the playground: the offline copy")
+
 _CACHED = """async () => {
   const found = [];
   for (const name of await caches.keys())
