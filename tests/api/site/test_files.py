@@ -105,7 +105,8 @@ def test_the_index_names_demo_models_by_fact(http: httpx.Client) -> None:
 def test_each_document_asks_for_a_process_of_its_own(http: httpx.Client, path: str) -> None:
     name = "origin-agent-cluster"
     assert http.get(path, headers=HTML).headers.get_list(name) == ["?1"]
-    assert name not in http.get(path, headers={"accept": "application/json"}).headers
+    for other in ({"accept": "application/json"}, HTML | {"sec-fetch-dest": "iframe"}):
+        assert name not in http.get(path, headers=other).headers
 
 
 def test_a_server_without_playground_asks_for_no_process() -> None:
