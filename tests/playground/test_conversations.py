@@ -40,9 +40,8 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 
 def reopen(user: User, title: str) -> None:
-    """Reloads the page and opens a conversation."""
-    user.page.reload()
-    user.page.wait_for_selector("body.ready")
+    """Opens the page without the address of a conversation, and then a conversation of the list."""
+    user.open()
     user.page.locator("#conversations .title", has_text=title).click()
     expect(user.page.locator("#title")).to_have_text(title)
 
@@ -67,12 +66,12 @@ def test_a_conversation_is_on_the_server_with_its_branches(
     reopen(user, "<think>why</think>one")
     user.expect_texts("<think>why</think>one", "one", "another two", "another two")
     user.click("Branch before", user.message(2))
-    assert user.texts[2:] == ["two", "two"]
+    user.expect_texts("<think>why</think>one", "one", "two", "two")
     assert user.page.locator(".message.assistant .reasoning").first.is_visible()
     user.ask("three")
     wait_until_stored(user, 8)
     reopen(user, "<think>why</think>one")
-    assert user.texts[4:] == ["three", "three"]
+    user.expect_texts("<think>why</think>one", "one", "two", "two", "three", "three")
 
 
 def test_a_conversation_is_renamed_and_deleted_while_it_is_answered(
