@@ -88,7 +88,7 @@ test-ray *arguments:
 kernels-check:
     uv run --with 'tbb-devel==2021.13.1' --with cmake --with ninja kernels/tests/check.sh
 
-# All tests of the playground, of which CI runs a half
+# All tests of the playground; CI leaves many of the slower ones out
 page *arguments:
     uv run pytest --release tests/playground {{ arguments }}
 

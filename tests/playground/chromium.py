@@ -99,10 +99,7 @@ class Troubles:
         # Tests make the server refuse requests and cut off answers, which Chromium reports.
         # Playwright warns of service workers that the test has forbidden.
         is_meant = message.text.startswith(
-            (
-                "Failed to load resource",
-                "Service Worker registration blocked by Playwright",
-            )
+            ("Failed to load resource", "Service Worker registration blocked by Playwright")
         )
         if message.type in ("error", "warning") and not is_meant:
             self.found.append(f"console: {message.text}")

@@ -11,8 +11,6 @@ from tests.playground.pseudo_language import Check, PseudoUser
 from tests.playground.states import CHAT_WALKS, Walk
 from tests.playground.two_models import ADMIN_KEY, serving_two_models
 
-pytestmark = pytest.mark.release("the playground: texts of the chat in a made-up language")
-
 
 @pytest.mark.parametrize("walk", CHAT_WALKS, ids=lambda walk: walk.__name__)
 def test_every_text_of_the_chat_is_translated(

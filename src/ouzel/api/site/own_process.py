@@ -1,4 +1,4 @@
-"""Asks browsers for a process of the page's own, apart from the process of its previews.
+"""Asks Chromium to run the page in a process of its own, apart from the process of its previews.
 
 Chromium decides for an origin at its first document in a window, and keeps the decision. So every
 document has the header: also an error, or a list of models that somebody opened before the page.
@@ -15,7 +15,8 @@ _RAW_HEADERS = [(name.encode(), value.encode()) for name, value in OWN_PROCESS_H
 class OwnProcess:
     """Adds `Origin-Agent-Cluster` (HTML standard) to the documents of a browser.
 
-    The document of a frame, such as a preview, has none: Chromium complains of a second process.
+    The document of a frame, such as a preview, has none: with the header, Chromium warns that one
+    origin has two kinds of processes.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -15,7 +15,7 @@ let opened = null;
 const PATIENCE_MS = 10_000;
 
 /** The disk, or the share of it that the browser gives, has no room for a change. */
-export class Full extends Error {
+class Full extends Error {
   constructor() {
     super(translate("list.storeIsFull"));
   }
