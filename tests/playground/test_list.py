@@ -1,7 +1,6 @@
 """The list of conversations: deletions are taken back, hits are shown, some are pinned, all go."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
 
 import httpx
 import pytest
@@ -144,25 +143,6 @@ def test_a_list_that_changes_under_the_pointer_loses_no_click(user: User) -> Non
     page.mouse.up()
     expect(page.locator("#conversations .title")).to_have_count(0)
     expect(page.locator("#notice")).to_contain_text("is deleted")
-
-
-def test_a_deletion_of_a_clock_that_was_wrong_ends_after_the_usual_time(user: User) -> None:
-    page = user.page
-    user.ask("to be deleted")
-    wait_until_stored(user, 2)
-    page.evaluate("""async () => {
-      const database = await import("/playground/modules/storage/database.js");
-      const [record] = await database.all();
-      await database.put({ ...record, deletedAt: Date.now() + 24 * 3600 * 1000 });
-    }""")
-    page.clock.install()
-    page.clock.pause_at(datetime.now() + timedelta(hours=1))  # no time passes on a busy machine
-    user.open()
-    page.clock.fast_forward(11_000)
-    assert len(records(user)) == 1
-    page.clock.fast_forward(1_000)
-    user.wait_until("""(async () =>
-      (await (await import("/playground/modules/storage/database.js")).all()).length === 0)()""")
 
 
 def test_a_search_shows_the_words_and_leads_to_their_message(user: User) -> None:
