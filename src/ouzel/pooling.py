@@ -4,7 +4,8 @@ from typing import Literal
 
 import msgspec
 
-Task = Literal["generate", "embed", "score"]  # an engine's results: tokens, vectors or scores
+# an engine's results: tokens, vectors, scores or transcripts
+Task = Literal["generate", "embed", "score", "transcribe"]
 # The result for a text: one vector (or scores), a vector of each token, or a weight of each token.
 VectorForm = Literal["text", "tokens", "weights"]
 

@@ -170,6 +170,8 @@ def _vectors(found: "Inspection") -> str:
         case "score":
             scores = "a score" if found.vector_size <= 1 else f"{found.vector_size} scores"
             return f"{scores} of each pair of texts"
+        case "transcribe":
+            return "transcripts of speech"
         case unreachable:
             assert_never(unreachable)
 

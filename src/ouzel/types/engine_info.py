@@ -5,6 +5,15 @@ import msgspec
 from ouzel.pooling import Task, VectorForm
 
 
+class AudioShape(msgspec.Struct, frozen=True, kw_only=True):
+    """The sizes of the windows of sound that a speech model reads."""
+
+    num_mel_bins: int
+    num_frames: int  # frames of a window: 3000 of 10 ms
+    num_encoder_frames: int  # frames that the decoder attends to: 1500 of 20 ms
+    can_align: bool = False  # the model has alignment heads: see EngineRequest.aligns
+
+
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The decisions of the engine, unlike the configuration, which has the user's wishes."""
 
@@ -30,6 +39,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     # proposes tokens of a draft model, an EAGLE-3 head, an assistant or a prediction layer
     has_drafts: bool = False
     has_vision: bool = False  # reads images
+    audio: AudioShape | None = None  # the sound that a speech model reads; None: it reads none
     # the tokens of an image attend to each other, so an image is never cut
     attends_to_whole_images: bool = False
     # all tokens of a prompt attend to each other, so a prompt is never cut

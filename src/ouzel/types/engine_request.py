@@ -1,4 +1,4 @@
-"""Defines a request for the engine: token ids, sampling parameters, grammar and images."""
+"""Defines a request for the engine: token ids, sampling parameters, grammar, images and sound."""
 
 import msgspec
 
@@ -50,6 +50,29 @@ class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, wea
     time_shift: int | None = None
 
 
+class AudioInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, weakref=True):
+    """A window of sound for the audio encoder of a model whose decoder attends to it."""
+
+    digest: bytes  # digest of the features: equal digests have equal features
+    shape: tuple[int, int]  # mel bins, frames
+    features: bytes  # float32 [mel bins, frames]: the log-mel spectrogram
+
+
+class TranscriptRules(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """The rules for the next token of a transcript, as in openai-whisper's `decoding.py`.
+
+    Timestamps come in pairs, except before the end token, and never decrease. A timestamp is chosen
+    if all timestamps together are more likely than the most likely text token.
+    """
+
+    end_token_id: int
+    suppressed: tuple[int, ...] = ()  # never chosen
+    suppressed_first: tuple[int, ...] = ()  # not chosen as the first token
+    first_timestamp: int | None = None  # the id of <|0.00|>; None: no rule about timestamps
+    # the largest timestamp that may come first, counted from <|0.00|>; None: no limit
+    max_first_timestamp: int | None = None
+
+
 class SpeculationParams(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The limits of proposed tokens for a request: they change its speed, not its output."""
 
@@ -78,6 +101,12 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     speculation: SpeculationParams = SpeculationParams()
     pooling: Pooling | None = None
     adapter: str = ""  # name of a loaded adapter; empty: the base model
+    audio: AudioInput | None = None  # the sound that the decoder of a speech model attends to
+    transcript_rules: TranscriptRules | None = None
+    # With max_tokens 0: StepOutput.vector tells which frames of the sound each prompt token attends
+    # to, float32 [prompt tokens, encoder frames]: the attention of the alignment heads, normalised
+    # over the tokens, median-filtered over the frames, and averaged over the heads.
+    aligns: bool = False
 
     @property
     def is_background(self) -> bool:

@@ -21,6 +21,8 @@ def make_example(model: ServedModel) -> Example:
                 "/rerank",
                 {"model": name, "query": "What is blue?", "documents": ["the sea", "the sun"]},
             )
+        case "transcribe":  # a form: `file` is the name of a sound file
+            return Example("/audio/transcriptions", {"model": name, "file": "@speech.wav"})
         case "generate" if model.renderer.chat_template is None:
             return Example(
                 "/completions", {"model": name, "prompt": "Once upon a time", "max_tokens": 32}

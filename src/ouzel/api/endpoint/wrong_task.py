@@ -7,8 +7,14 @@ _DOES: dict[Task, str] = {
     "generate": "generates text",
     "embed": "makes embeddings",
     "score": "scores pairs of texts",
+    "transcribe": "turns speech into text",
 }
-MADE: dict[Task, str] = {"generate": "text", "embed": "embeddings", "score": "scores"}
+MADE: dict[Task, str] = {
+    "generate": "text",
+    "embed": "embeddings",
+    "score": "scores",
+    "transcribe": "transcriptions",
+}
 
 
 def describe_wrong_task(model: ServedModel, task: Task) -> str:

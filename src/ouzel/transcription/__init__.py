@@ -1,0 +1,1 @@
+"""The path from a sound to segments and words of text: windows, decoding, timestamps."""
