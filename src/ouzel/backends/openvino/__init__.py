@@ -270,10 +270,10 @@ def make_runner(
     check_operations(core, language_model.graph, engine.device)
     with give_back_pages(language_model.mappings):
         vision = make_vision_runner(core, language_model, engine)
+        audio_parts = compile_audio_parts(core, language_model, engine)
         engine = resolve_auto_precision(core, engine, language_model)
         fused = fuse_graphs(core, language_model, engine, attends=attends)
         compiled, *further = compile_graphs(core, fused, language_model, engine)
-        audio_parts = compile_audio_parts(core, language_model, engine)
     keeps_bits = keep_row_bits(fused, may_be_wide=not engine.deterministic)
     cache, states = cache_tables([compiled, *further]), state_tables(compiled)
     free_bytes = int(available_bytes() * memory_share)

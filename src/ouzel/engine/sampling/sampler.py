@@ -1,8 +1,8 @@
 """Turns logits into tokens.
 
 Order of operations: the rules of a transcript, logit_bias, penalties, bans (allowed_token_ids,
-bad_words, no_repeat_ngram_size, min_tokens), the due end of a reasoning, the grammar's mask, temperature,
-top_k, min_p, top_p, typical_p, draw. Logprobs are of the model's own distribution, before all of
+bad_words, no_repeat_ngram_size, min_tokens), the due end of a reasoning, the grammar's mask,
+temperature, top_k, min_p, top_p, typical_p, draw. Logprobs are of the model's own distribution, before all of
 this. `tests/engine/reference_sampling.py` has plain reference functions.
 
 The row's own parameters alone choose one of three ways to a token, so batch neighbours never
