@@ -27,7 +27,7 @@ class Alignments:
         for entry in scheduled:
             end = begin + entry.num_new_tokens
             if entry.sequence.request.num_aligned_frames:
-                rows = self._runner.cross_queries[begin:end].copy()
+                rows = self._runner.read_cross_queries()[begin:end].copy()
                 self._queries.setdefault(entry.sequence, []).append(rows)
             begin = end
 

@@ -231,8 +231,7 @@ class AudioRunner(Protocol):
         """
         ...
 
-    @property
-    def cross_queries(self) -> NDArray[np.float32]:
+    def read_cross_queries(self) -> NDArray[np.float32]:
         """Returns the queries of the alignment heads of all tokens of the last run, [T, columns].
 
         They are valid until the next run.

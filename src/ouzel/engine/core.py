@@ -230,11 +230,12 @@ class EngineCore:
                 merge(running, waiting, key=attrgetter("order")), someone_decodes=someone_decodes
             )
         except EncodingFailed as error:
-            logger.exception("an image or a sound cannot be encoded")
+            kind = "vision" if self._info.audio is None else "audio"
+            logger.exception("the %s encoder failed", kind)
             for sequence in [*running, *waiting]:
                 if error.digest in _list_digests(sequence.request):
                     self._requests.end_with_forks(
-                        sequence, FinishReason.ERROR, f"the encoder failed: {error}"
+                        sequence, FinishReason.ERROR, f"the {kind} encoder failed: {error}"
                     )
 
     def _start(self, choices: list[Sequence], session: Session | None = None) -> None:

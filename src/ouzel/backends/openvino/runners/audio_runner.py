@@ -52,16 +52,23 @@ class AudioRunner:
 
     def encode(self, audio: AudioInput, slot: int) -> Generator[None]:
         """Computes the features of a window and fills the slot, a part at each `next`."""
-        # A copy, because openvino takes writable arrays only.
-        rows = np.frombuffer(audio.features, np.float32).reshape(1, *audio.shape).copy()
-        name = MEL
-        for part in self._parts:
-            part.run({name: rows})
-            rows, name = part.output().copy(), ROWS  # the next run writes over the output
-            yield
+        rows = yield from self.compute_features(audio)
+        yield
         self._filling.run({FRAMES: rows} | self.slots.writing_inputs(slot))
         if self._keys_output is not None:
             self._alignment_keys[slot] = self._filling.output(self._keys_output).copy()
+
+    def compute_features(self, audio: AudioInput) -> Generator[None, None, Array]:
+        """Returns the features of a window, [frames, hidden_size]; yields between two parts."""
+        # A copy, because openvino takes writable arrays only.
+        rows = np.frombuffer(audio.features, np.float32).reshape(1, *audio.shape).copy()
+        name = MEL
+        for number, part in enumerate(self._parts):
+            if number:
+                yield
+            part.run({name: rows})
+            rows, name = part.output().copy(), ROWS  # the next run writes over the output
+        return rows
 
     def align(self, queries: Array, slot: int, num_frames: int) -> Array:
         """Returns which of the first frames each token attends to, [tokens, frames].

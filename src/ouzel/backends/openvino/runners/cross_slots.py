@@ -48,6 +48,9 @@ class CrossSlots:
         except RuntimeError as error:
             num_bytes = num_blocks * sum(table.row_bytes for table in tables)
             raise memory_error("max_num_seqs", num_bytes) from error
+        # The checks of a model attend to slot 0 before it has a sound.
+        for tensor in self.tensors.values():
+            tensor.data[: self._num_blocks] = 0
 
     def reading_inputs(self, slots: NDArray[np.int32]) -> Inputs:
         """Makes the inputs of a step whose rows attend to all frames of these slots, [T].

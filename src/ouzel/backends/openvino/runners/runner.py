@@ -75,7 +75,7 @@ class OpenVINORunner:
             find_output(compiled, name) for name in ("hidden_rows", "logits", CROSS_QUERIES)
         )
         self._vision = vision
-        self._audio = audio
+        self.audio = audio
         self._features_shape = features_shape(compiled)
         self._compiled = compiled
         self._kv_cache, self._states = caches
@@ -137,10 +137,10 @@ class OpenVINORunner:
             inputs |= two_way_inputs(batch)
         if self._adapters is not None:
             inputs |= self._adapters.inputs(batch)
-        if self._audio is not None:
+        if self.audio is not None:
             # A check of the model runs without sound: it attends to whatever slot 0 holds.
             slots = batch.audio_slots
-            inputs |= self._audio.slots.reading_inputs(
+            inputs |= self.audio.slots.reading_inputs(
                 np.zeros(len(batch.token_ids), np.int32) if slots is None else slots
             )
         return inputs
@@ -164,18 +164,17 @@ class OpenVINORunner:
         return self._vision.encode(image)
 
     def encode_audio(self, audio: AudioInput, slot: int) -> Generator[None]:
-        assert self._audio is not None, "the model reads no sound"
-        return self._audio.encode(audio, slot)
+        assert self.audio is not None, "the model reads no sound"
+        return self.audio.encode(audio, slot)
 
-    @property
-    def cross_queries(self) -> NDArray[np.float32]:
+    def read_cross_queries(self) -> NDArray[np.float32]:
         return self._request.output(self._queries_output)
 
     def align(
         self, queries: NDArray[np.float32], slot: int, num_frames: int
     ) -> NDArray[np.float32]:
-        assert self._audio is not None, "the model reads no sound"
-        return self._audio.align(queries, slot, num_frames)
+        assert self.audio is not None, "the model reads no sound"
+        return self.audio.align(queries, slot, num_frames)
 
     def _keep_states(self, batch: ForwardBatch) -> None:
         """Writes the final states of sequences in chunks, which are outputs, into their slots."""
@@ -219,7 +218,7 @@ class OpenVINORunner:
             self._states,
             self._weights,
             self._vision,
-            self._audio,
+            self.audio,
             self.prediction,
         )
         del self._adapters
