@@ -274,9 +274,7 @@ def list_segments(events: Sequence[TranscriptionEvent]) -> list[Segment]:
 
 def list_times(result: Transcription) -> list[tuple[float, float, str]]:
     """Returns start, end and text of each segment."""
-    return [
-        (round(each.start_s, 3), round(each.end_s, 3), each.text) for each in result.segments
-    ]
+    return [(round(each.start_s, 3), round(each.end_s, 3), each.text) for each in result.segments]
 
 
 def to_frames(time_s: float) -> int:
