@@ -91,7 +91,7 @@ class Script:
     language: int = EN
     align: Callable[[EngineRequest], NDArray[np.float32]] | None = None
     requests: list[EngineRequest] = field(default_factory=list)
-    options: FakeOptions = FakeOptions()
+    options: FakeOptions = field(default_factory=FakeOptions)
 
     def decodings(self) -> list[EngineRequest]:
         return [each for each in self.requests if each.transcript_rules is not None]
