@@ -1,6 +1,10 @@
 """Sound files of many formats become mono samples at 16 kHz."""
 
+import asyncio
 from collections.abc import Callable, Iterator
+from queue import Queue
+from threading import Event
+from typing import IO
 
 import numpy as np
 import pytest
@@ -9,6 +13,7 @@ from numpy.typing import NDArray
 from ouzel.audio import decoder as decoder_module
 from ouzel.audio.decoder import AudioDecoder
 from ouzel.audio.errors import AudioExtraMissing, InvalidAudio
+from ouzel.audio.sound import Sound
 from ouzel.config import AudioConfig
 from tests.audio.files import (
     A_LAW,
@@ -172,6 +177,36 @@ async def test_a_server_without_pyav_reads_wav_files(monkeypatch: pytest.MonkeyP
             await decoder.decode(make_mp3())
         assert len(await read(decoder, make_wav(bytes(3200)))) == 1600
     finally:
+        decoder.close()
+
+
+async def test_a_sound_that_nobody_waits_for_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sound that stays open would be a ResourceWarning."""
+    made = Queue[Sound]()
+    goes_on = Event()
+    decoder = AudioDecoder(AudioConfig(max_audio_decoders=1))
+
+    def make(file: IO[bytes]) -> Sound:
+        made.put(sound := Sound(file))
+        goes_on.wait()
+        return sound
+
+    monkeypatch.setattr(decoder_module, "Sound", make)
+    try:
+        decoding = asyncio.create_task(decoder.decode(make_wav(bytes(3200))))
+        sound = await asyncio.to_thread(made.get)
+        decoding.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await decoding
+        goes_on.set()
+        while True:
+            try:
+                sound.samples(0, 1)
+            except ValueError:
+                break
+            await asyncio.sleep(0.01)
+    finally:
+        goes_on.set()
         decoder.close()
 
 

@@ -42,6 +42,7 @@ HEADERS_THAT_LIE: dict[str, tuple[bytes, int]] = {  # and the number of samples
     "bytes of a frame that do not fit": (make_wav(SECOND, frame_bytes=7), 16_000),
     "bytes of a frame that are many": (make_wav(SECOND, frame_bytes=60_000), 16_000),
     "no bytes of a frame": (make_wav(SECOND, frame_bytes=0), 16_000),
+    "a file over 4 GiB": (b"RF64" + make_wav(SECOND, data_size=0xFFFFFFFF)[4:], 16_000),
     "half a sample at the end": (make_wav(SECOND + b"x"), 16_000),
 }
 

@@ -4,6 +4,7 @@ import os
 from contextlib import suppress
 from importlib.util import find_spec
 from tempfile import mkstemp
+from threading import Event
 from typing import assert_never
 
 import msgspec
@@ -72,7 +73,16 @@ class AudioDecoder:
             )
         if format_ is not SoundFormat.WAV and find_spec("av") is None:
             raise AudioExtraMissing(format_.name)
-        return await self._threads.run(lambda: self._decode(data, format_))
+        decoding = _Decoding()
+        try:
+            return await self._threads.run(lambda: decoding.keep(self._decode(data, format_)))
+        except BaseException:
+            decoding.abandon()
+            raise
+
+    def start(self) -> None:
+        """Starts the process without waiting, so that the first file is decoded sooner."""
+        self._process.start()
 
     def close(self) -> None:
         """Ends the threads and the process without waiting for running work."""
@@ -151,6 +161,27 @@ class AudioDecoder:
                 return _make_unavailable(refused.detail)
             case _:
                 assert_never(refused.kind)
+
+
+class _Decoding:
+    """Closes the sound of a caller that left before it got the sound."""
+
+    def __init__(self) -> None:
+        self._is_abandoned = Event()
+        self._sounds = list[Sound]()  # at most one
+
+    def keep(self, sound: Sound) -> Sound:
+        """Returns the sound, in the thread that made it."""
+        self._sounds.append(sound)
+        if self._is_abandoned.is_set():
+            sound.close()
+        return sound
+
+    def abandon(self) -> None:
+        """Closes the sound now, or when it is made."""
+        self._is_abandoned.set()
+        for sound in self._sounds:
+            sound.close()
 
 
 def _make_unavailable(reason: str) -> EngineUnavailable:

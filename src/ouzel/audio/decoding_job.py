@@ -30,7 +30,7 @@ class DecodeSound(msgspec.Struct, frozen=True):
 
 
 class Decoded(msgspec.Struct, frozen=True, tag="decoded"):
-    num_samples: int
+    """The target has all samples. The parent reads their number from the file's size."""
 
 
 Outcome = Decoded | Refused
@@ -54,13 +54,14 @@ def _run(task: DecodeSound) -> Outcome:
             source.unlink()
             target.unlink()
         try:
-            return Decoded(_decode(read, written, task))
+            _decode(read, written, task)
         except Refusal as refusal:
             return Refused(refusal.kind, refusal.detail)
+        return Decoded()
 
 
-def _decode(source: BinaryIO, target: BinaryIO, task: DecodeSound) -> int:
-    """Writes the samples and returns their number. Raises Refusal."""
+def _decode(source: BinaryIO, target: BinaryIO, task: DecodeSound) -> None:
+    """Writes the samples. Raises Refusal."""
     if task.format is SoundFormat.WAV:
         pieces = _read_wav(source)
     else:
@@ -77,7 +78,6 @@ def _decode(source: BinaryIO, target: BinaryIO, task: DecodeSound) -> int:
             raise Refusal(RefusalKind.NO_SPACE, str(error)) from error
     if not num_samples:
         raise Refusal(RefusalKind.EMPTY, "a file without samples")
-    return num_samples
 
 
 def _read_wav(file: BinaryIO) -> Iterator[NDArray[np.int16]]:
