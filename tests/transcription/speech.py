@@ -155,7 +155,7 @@ class _SpeechEngine(FakeEngine):
 
     def _complete(self, output: StepOutput) -> StepOutput:
         request = self._accepted[output.request_id]
-        if request.aligns and self._speech.align is not None:
+        if request.num_aligned_frames and self._speech.align is not None:
             vector = self._speech.align(request).astype("<f4").tobytes()
             return msgspec.structs.replace(output, vector=vector)
         if request.params.max_tokens == 1:

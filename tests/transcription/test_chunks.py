@@ -126,6 +126,13 @@ async def test_the_rest_of_a_chunk_is_decoded_too() -> None:
     assert [text for _, _, text in list_times(result)] == [" One", " Two", " Three"]
 
 
+async def test_a_chunk_ends_before_the_next_one() -> None:
+    script = script_chunks(say(0.0, " One", 30.0), say(0.0, " Two", 20.0))
+    result = await transcribe(script, SOUND, VAD)
+    first, second = result.segments
+    assert first.end_s < 23 < second.start_s
+
+
 async def test_one_place_transcribes_one_chunk_after_the_other() -> None:
     script = script_chunks(say(0.0, " One", 20.0), say(0.0, " Two", 20.0), max_num_seqs=1)
     result = await transcribe(script, SOUND, VAD)

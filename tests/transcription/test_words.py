@@ -40,7 +40,9 @@ def attend(frames_per_token: int) -> Callable[[EngineRequest], NDArray[np.float3
     """Makes an alignment in which each token of the text lasts so many frames of 20 ms."""
 
     def align(request: EngineRequest) -> NDArray[np.float32]:
-        matrix = np.full((len(request.prompt_token_ids), 1500), -0.1, np.float32)
+        matrix = np.full(
+            (len(request.prompt_token_ids), request.num_aligned_frames), -0.1, np.float32
+        )
         for place in range(len(matrix) - NUM_START):
             begin = place * frames_per_token
             matrix[NUM_START + place, begin : begin + frames_per_token] = 1
@@ -69,13 +71,14 @@ async def test_words_have_times_and_probabilities() -> None:
     ]
     assert segment.words[0].probability == pytest.approx(exp(-0.5))
     assert (segment.start_s, segment.end_s) == (0.0, 2.0)
-    (request,) = [each for each in script.requests if each.aligns]
+    (request,) = [each for each in script.requests if each.num_aligned_frames]
     assert request.prompt_token_ids == [
         *[START, EN, TRANSCRIBE, NO_TIMESTAMPS],
         *b" Hello you!",
         END,
     ]
-    assert request.params.max_tokens == 0
+    assert (request.params.max_tokens, request.num_aligned_frames) == (0, 250)
+    assert request.cache_salt not in {each.cache_salt for each in script.decodings()}
 
 
 async def test_words_belong_to_their_segments() -> None:
@@ -101,12 +104,12 @@ async def test_the_next_window_begins_after_the_last_word() -> None:
 async def test_a_window_without_text_needs_no_alignment() -> None:
     script = Script({0: [Attempt([])]})
     assert (await transcribe(script, make_sound(5), WORDS)).segments == ()
-    assert not any(each.aligns for each in script.requests)
+    assert not any(each.num_aligned_frames for each in script.requests)
 
 
 async def test_a_broken_alignment_is_a_fault_of_the_engine() -> None:
     def align(request: EngineRequest) -> NDArray[np.float32]:
-        return np.full((len(request.prompt_token_ids), 1500), np.nan, np.float32)
+        return np.full((len(request.prompt_token_ids), request.num_aligned_frames), np.nan)
 
     script = Script({0: [Attempt(say(0.0, " Hello", 4.0))]}, align=align)
     with pytest.raises(EngineFailed, match="not finite"):
@@ -219,7 +222,9 @@ def place(
     return [(each.text, round(each.start_s, 3), round(each.end_s, 3)) for each in placed.words]
 
 
-USUAL = [(f" {place}", 1 + place * 0.2, 1.2 + place * 0.2) for place in range(9)]  # to 2.8 s
+USUAL = [
+    (f" {place}", 1 + place * 0.2, 1.2 + place * 0.2) for place in range(9)
+]  # they end at 2.8 s
 
 
 def test_times_are_counted_from_the_begin_of_the_sound() -> None:
