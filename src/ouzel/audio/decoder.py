@@ -172,7 +172,7 @@ class _Decoding:
 
     def __init__(self) -> None:
         self._is_abandoned = Event()
-        self._sounds = list[Sound]()  # at most one
+        self._sounds = list[Sound]()  # empty, or one sound
 
     def keep(self, sound: Sound) -> Sound:
         """Returns the sound, in the thread that made it."""

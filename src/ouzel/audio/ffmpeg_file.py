@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from av.container import InputContainer
 
 CODECS = ("aac", "alac", "flac", "mp1", "mp2", "mp3", "opus", "vorbis")
-_READS_ALL_TAGS = 19  # version of PyAV
+_READS_ALL_TAGS = 19  # the first version of PyAV that reads tags of any bytes
 _PCM = "pcm_"  # the beginning of the names of many codecs without compression
 
 
