@@ -1,4 +1,4 @@
-"""Whisper's encoder and decoder against transformers in f32, in slots, chunks and batches."""
+"""Tests Whisper's encoder and decoder against transformers in f32: slots, chunks, batches."""
 
 import shutil
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_a_slot_takes_another_sound(runner: OpenVINORunner, golden: SpeechGolden
 def test_the_alignment_follows_the_attention_of_the_alignment_heads(
     runner: OpenVINORunner, golden: SpeechGolden
 ) -> None:
-    """The reference normalises transformers' attention, which float16 rounds."""
+    """The reference is transformers' attention, which float16 rounds, normalised here."""
     fill_slot(runner, golden.audio(), 0)
     compute_logits(runner, [(0, golden.tokens, 0, 0)])
     found = runner.align(runner.read_cross_queries().copy(), 0, 1500)

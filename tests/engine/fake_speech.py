@@ -1,4 +1,4 @@
-"""A runner whose logits depend on the sound in the slot of each row."""
+"""Defines a runner whose logits depend on the sound in the slot of each row."""
 
 import zlib
 from collections.abc import Generator

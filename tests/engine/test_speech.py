@@ -65,7 +65,7 @@ def test_requests_with_the_same_sound_share_its_slot() -> None:
     run(engine, [request(1), request(1), request(1)])
     run(engine, [request(1)])
     assert len(runner.encoded) == 1
-    assert engine.stats().num_image_hits == 1  # of the request that came later
+    assert engine.stats().num_image_hits == 1  # the request that came later
 
 
 def test_another_salt_shares_no_slot() -> None:

@@ -392,6 +392,6 @@ class EngineCore:
 
 
 def _list_digests(request: EngineRequest) -> list[bytes]:
-    """Returns the digests of what an encoder must encode for the request."""
+    """Returns the digests of the images and the sound of the request."""
     audio = [] if request.audio is None else [request.audio.digest]
     return [*audio, *(image.digest for image in request.images)]

@@ -281,13 +281,9 @@ def make_runner(
         free_bytes = min(free_bytes, limit_bytes)
     free_bytes = subtract_adapter_bytes(language_model.adapters, model, free_bytes)
     max_model_len = language_model.context_length(model.max_model_len)
-    audio = None
-    if language_model.speech is not None:
-        [filling] = further
-        further = []
-        audio = make_audio_runner(
-            audio_parts, filling, language_model.speech, engine, free_bytes=free_bytes
-        )
+    audio, further = make_audio_runner(
+        audio_parts, further, language_model.speech, engine, free_bytes=free_bytes
+    )
     plan, state_plan = plan_memory(
         (cache, states),
         max_model_len,

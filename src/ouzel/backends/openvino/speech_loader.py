@@ -25,15 +25,22 @@ def compile_audio_parts(
 
 def make_audio_runner(
     parts: list[ov.CompiledModel],
-    filling: ov.CompiledModel,
-    speech: SpeechModel,
+    further: list[ov.CompiledModel],
+    speech: SpeechModel | None,
     engine: EngineConfig,
     *,
     free_bytes: int,
-) -> AudioRunner:
+) -> tuple[AudioRunner | None, list[ov.CompiledModel]]:
+    """Makes the runner of a speech model, and returns the graphs behind the model's that remain.
+
+    The first of them fills slots, if it is a speech model.
+    """
+    if speech is None:
+        return None, further
     assert speech.encoder is not None, "a built speech model has an encoder"
+    filling, *others = further
     num_frames = speech.encoder.num_encoder_frames
     tables = find_cross_tables(filling)
     num_slots = plan_slots(tables, num_frames, engine.max_num_seqs, free_bytes)
     slots = CrossSlots(tables, num_frames, num_slots)
-    return AudioRunner(parts, filling, speech, slots)
+    return AudioRunner(parts, filling, speech, slots), others

@@ -2,8 +2,9 @@
 
 Order of operations: the rules of a transcript, logit_bias, penalties, bans (allowed_token_ids,
 bad_words, no_repeat_ngram_size, min_tokens), the due end of a reasoning, the grammar's mask,
-temperature, top_k, min_p, top_p, typical_p, draw. Logprobs are of the model's own distribution, before all of
-this. `tests/engine/reference_sampling.py` has plain reference functions.
+temperature, top_k, min_p, top_p, typical_p, draw. Logprobs are of the model's own distribution,
+before all of this; only the rules of a transcript come before them.
+`tests/engine/reference_sampling.py` has plain reference functions.
 
 The row's own parameters alone choose one of three ways to a token, so batch neighbours never
 matter:
@@ -68,8 +69,8 @@ class PreparedRow(msgspec.Struct, frozen=True):
 def prepare(row: Row, sequence: Sequence) -> PreparedRow:
     """Adjusts the row and computes the model's own logprobs if they are requested.
 
-    The row is adjusted in place, or in a copy if the logprobs still need it. The logprobs of a
-    transcript are those of the tokens that its rules allow, as in openai-whisper.
+    The row is adjusted in place, or in a copy if the logprobs still need it. The rules of a
+    transcript come first: its logprobs count only tokens that they allow, as in openai-whisper.
     """
     params, rules = sequence.params, sequence.request.transcript_rules
     if rules is not None:

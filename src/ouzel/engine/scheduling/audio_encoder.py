@@ -6,8 +6,9 @@ Rules
    steps, which bounds the wait of the streams. Otherwise the encoder works until a prompt can be
    computed.
 3. Sequences are served in `Sequence.order`. Sequences with the same sound share a slot.
-4. A slot keeps its sound until another sound needs the slot: the least recently used one that no
-   open sequence needs, else the sound of the last sequence that still waits.
+4. A slot keeps its sound until another sound needs the slot. Sounds that no open sequence needs go
+   first, the least recently used one before the others; then the sound of the last sequence that
+   still waits.
 """
 
 import time

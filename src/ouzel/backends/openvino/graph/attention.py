@@ -54,8 +54,8 @@ def paged_attention(
     have one logit for each query head, `slopes` the score that a query head loses for each token
     between query and key (ALiBi). With `writes_cache` False the layer reads the cache of an
     earlier layer, and its keys and values have no effect. With `attends_two_ways` two-way tokens
-    attend to each other, if the model has any. `paging` has the inputs of the cache, by default
-    those for the cache of the tokens themselves.
+    attend to each other, if the model has any. `paging` has the inputs of the cache; by default
+    it is the cache of the tokens themselves.
     """
     paging = paging or graph.own_paging
     two_way_tokens = empty(np.int32)

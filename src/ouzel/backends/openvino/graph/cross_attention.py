@@ -37,7 +37,7 @@ class CrossShape:
 def attend_to_frames(
     b: Builder, rows: Node, prefix: str, layer: int, shape: CrossShape
 ) -> tuple[Node, Node]:
-    """Returns what the rows [T, hidden_size] take from the frames, and their queries [T,
+    """Returns the attention of the rows to the frames, and the queries; all are [T,
     hidden_size].
     """
     size = shape.hidden_size

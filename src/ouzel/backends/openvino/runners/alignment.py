@@ -21,8 +21,8 @@ _EXCHANGES = (
 def align_tokens(queries: Array, keys: Array, head_dim: int) -> Array:
     """Returns the alignment [tokens, frames].
 
-    `queries` [tokens, heads * head_dim] and `keys` [frames, heads * head_dim] are those of the
-    alignment heads.
+    The alignment heads have the `queries` [tokens, heads * head_dim] and the `keys` [frames,
+    heads * head_dim].
     """
     by_head = (each.reshape(len(each), -1, head_dim).swapaxes(0, 1) for each in (queries, keys))
     heads, frames = by_head

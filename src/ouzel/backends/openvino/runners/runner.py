@@ -138,7 +138,7 @@ class OpenVINORunner:
         if self._adapters is not None:
             inputs |= self._adapters.inputs(batch)
         if self.audio is not None:
-            # A check of the model runs without sound: it attends to whatever slot 0 holds.
+            # A check of the model runs without sound, and attends to slot 0.
             slots = batch.audio_slots
             inputs |= self.audio.slots.reading_inputs(
                 np.zeros(len(batch.token_ids), np.int32) if slots is None else slots
