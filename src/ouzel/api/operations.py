@@ -54,6 +54,7 @@ from ouzel.api.responses.socket import endpoint as socket
 from ouzel.api.site import playground
 from ouzel.api.site.endpoint import Site
 from ouzel.api.site.index import Index
+from ouzel.api.speech import transcriptions
 from ouzel.api.tei import embed as tei_embed
 from ouzel.api.tei import info as tei_info
 from ouzel.api.tei import rerank as tei_rerank
@@ -90,6 +91,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *tei_rerank.OPERATIONS,
     *tei_root.OPERATIONS,
     *tei_info.OPERATIONS,
+    *transcriptions.OPERATIONS,
     *tokenize.OPERATIONS,
     *render.OPERATIONS,
     *stored_chats.OPERATIONS,  # behind the paths without an id

@@ -113,7 +113,9 @@ def _require_field(field: str) -> JsonObject:
 
 
 def _list_bodies(operations: Sequence[Operation]) -> list[StructType]:
-    return list(dict.fromkeys(body for operation in operations for body in operation.bodies))
+    bodies = [body for operation in operations for body in operation.bodies]
+    forms = [operation.form_body for operation in operations if operation.form_body is not None]
+    return list(dict.fromkeys([*bodies, *forms]))
 
 
 def _accept_any_model(schema: JsonObject) -> JsonObject:
@@ -220,8 +222,11 @@ def _operation_object(operation: Operation) -> JsonObject:
         if operation.words in _LMIS:
             content |= {media_type: {"schema": {"type": "string"}} for media_type in _LMI_TEXTS}
         described["requestBody"] = {"required": True, "content": content}
-    if operation.form is not None:
-        form: JsonObject = {"multipart/form-data": {"schema": dict(operation.form)}}
+    schema_of_form = operation.form
+    if operation.form_body is not None:
+        schema_of_form = schema_ref(operation.form_body)
+    if schema_of_form is not None:
+        form: JsonObject = {"multipart/form-data": {"schema": dict(schema_of_form)}}
         described["requestBody"] = {"required": True, "content": form}
     return described
 
