@@ -20,7 +20,7 @@ from ouzel.wire.validation_errors import show_value
 
 ResponseFormat = Literal["json", "text", "srt", "vtt", "verbose_json"]
 Granularity = Literal["word", "segment"]
-Seed = Annotated[int, Meta(ge=-(2**63), le=2**64 - 1)]
+
 
 _DETECTION = VoiceDetection()
 # Fields of OpenAI, vLLM and others that have no effect here; values without effect, as numbers.
@@ -115,7 +115,7 @@ class SpeechFields(msgspec.Struct, kw_only=True):
             "Parts are transcribed at the same time, without the text before them."
         ),
     ] = None
-    seed: Annotated[Seed | None, Meta(description="Repeats the draws of a temperature.")] = None
+    seed: Annotated[int | None, Meta(description="Repeats the draws of a temperature.")] = None
     beam_size: (
         Annotated[
             int,

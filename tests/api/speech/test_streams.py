@@ -1,0 +1,104 @@
+"""A stream has the text as it is made, and ends with the whole text."""
+
+import json
+import logging
+import threading
+
+import httpx
+import openai
+import pytest
+from openai.types.audio import TranscriptionTextDeltaEvent, TranscriptionTextDoneEvent
+
+from ouzel.config import LimitsConfig
+from tests.api.requests import read_error, read_events, wait_until
+from tests.api.speech.listening import MODEL, ListeningServer, listening_server
+from tests.api.speech.posting import PATH, TRANSLATIONS, WORDS, post_sound
+
+
+def test_the_client_reads_deltas_and_the_end(client: openai.OpenAI) -> None:
+    events = list(
+        client.audio.transcriptions.create(
+            file=WORDS, model=MODEL, stream=True, include=["logprobs"]
+        )
+    )
+
+    *deltas, done = events
+    assert all(isinstance(event, TranscriptionTextDeltaEvent) for event in deltas)
+    assert isinstance(done, TranscriptionTextDoneEvent)
+    assert [event.delta for event in deltas] == ["one", " two", " three"]  # type: ignore[union-attr]  # checked above
+    assert done.text == "one two three"
+    assert done.usage is not None and done.usage.total_tokens == 1506
+    assert done.logprobs is not None and len(done.logprobs) == 3
+    assert all(event.logprobs and len(event.logprobs) == 1 for event in deltas)  # type: ignore[union-attr]  # checked above
+
+
+@pytest.mark.parametrize("path", [PATH, TRANSLATIONS])
+@pytest.mark.parametrize("spelling", ["true", "True", "1"])
+def test_a_stream_ends_with_its_mark(http: httpx.Client, path: str, spelling: str) -> None:
+    *events, end = read_events(post_sound(http, path, stream=spelling, response_format="text"))
+    kinds = [json.loads(event)["type"] for event in events]
+    assert kinds == ["transcript.text.delta"] * 3 + ["transcript.text.done"]
+    assert "logprobs" not in json.loads(events[0])
+    assert end == "[DONE]"
+
+
+def test_false_is_no_stream(http: httpx.Client) -> None:
+    assert post_sound(http, stream="False").json()["text"] == "one two three"
+
+
+def test_an_error_ends_a_stream_without_its_mark(http: httpx.Client) -> None:
+    *events, last = read_events(post_sound(http, data=b"one two fail", stream="true"))
+    assert len(events) == 2
+    assert json.loads(last)["error"]["message"] == "the engine lost this request"
+    assert read_error(post_sound(http, data=b"fail", stream="true"))["type"] == "server_error"
+    assert post_sound(http, data=b"one two fail").status_code == 500
+
+
+@pytest.mark.parametrize("stream", ["true", "false"])
+def test_a_client_that_leaves_aborts_its_transcription(
+    listening: ListeningServer, stream: str
+) -> None:
+    repeater = listening.repeater
+    num_waiting, num_aborted = repeater.num_waiting, repeater.num_aborted
+    with httpx.Client(base_url=listening.url, timeout=None) as http:
+        post = threading.Thread(target=_post_until_it_breaks, args=(http, stream), daemon=True)
+        post.start()
+        wait_until(lambda: repeater.num_waiting > num_waiting)
+        listening.server.break_connections()
+        post.join()
+    wait_until(lambda: repeater.num_aborted > num_aborted)
+    wait_until(lambda: listening.decoder.sounds[-1].is_closed)
+
+
+def _post_until_it_breaks(http: httpx.Client, stream: str) -> None:
+    with pytest.raises(httpx.TransportError):
+        post_sound(http, data=b"one two wait", stream=stream)
+
+
+def test_a_full_queue_refuses_a_request() -> None:
+    limits = LimitsConfig(max_queued_requests=0)
+    options = {"max_num_seqs": 1}
+    with (
+        listening_server(limits=limits, options=options) as listening,
+        httpx.Client(base_url=listening.url, timeout=None) as first,
+        listening.server.client() as http,
+    ):
+        post = threading.Thread(target=_post_until_it_breaks, args=(first, "false"))
+        post.start()
+        wait_until(lambda: listening.repeater.num_waiting > 0)
+        answer = post_sound(http)
+        listening.server.break_connections()
+        post.join()
+    assert (answer.status_code, read_error(answer)["code"]) == (429, "overloaded")
+
+
+def test_the_log_line_has_the_duration_of_the_sound(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel.api.http.request_log")
+    post_sound(http)
+    wait_until(lambda: bool(caplog.records))
+    [record] = caplog.records
+    line = record.getMessage()
+    assert f"POST {PATH} 200 model={MODEL} prompt_tokens=1503 completion_tokens=3" in line
+    assert "finish=stop audio_s=3.0000" in line
