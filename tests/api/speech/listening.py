@@ -158,7 +158,7 @@ def _make_logprobs(
     if options.num_logprobs is None:
         return ()
     return tuple(
-        PositionLogprobs(sampled=TokenLogprob(token_id=ord(word[0]), logprob=-0.5), top=[])
+        PositionLogprobs(sampled=TokenLogprob(token_id=ord(word[0]), logprob=-0.5), top=())
         for word in words
     )
 

@@ -9,10 +9,6 @@ Fields = dict[str, str | list[str]]
 
 
 def post_sound(
-    http: httpx.Client, path: str = PATH, data: bytes = WORDS, **fields: str | list[str]
+    http: httpx.Client, fields: Fields | None = None, *, path: str = PATH, data: bytes = WORDS
 ) -> httpx.Response:
-    """Posts a form; a keyword `a__` is the field `a[]`."""
-    named = {
-        (f"{name[:-2]}[]" if name.endswith("__") else name): value for name, value in fields.items()
-    }
-    return http.post(path, files={"file": ("speech.wav", data)}, data=named)
+    return http.post(path, files={"file": ("speech.wav", data)}, data=fields)

@@ -5,6 +5,7 @@ import logging
 import httpx
 import openai
 import pytest
+from openai.types.audio.transcription_create_params import ChunkingStrategyVadConfig
 
 from ouzel.transcription.options import TranscriptionOptions, VoiceDetection
 from tests.api.requests import read_error
@@ -12,7 +13,11 @@ from tests.api.speech.listening import MODEL, ListeningServer, listening_server
 from tests.api.speech.posting import PATH, TRANSLATIONS, WORDS, Fields, post_sound
 
 DETECTION = VoiceDetection(threshold=0.25, prefix_padding_ms=100)
-VAD = {"type": "server_vad", "threshold": 0.25, "prefix_padding_ms": 100}
+VAD: ChunkingStrategyVadConfig = {
+    "type": "server_vad",
+    "threshold": 0.25,
+    "prefix_padding_ms": 100,
+}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +58,7 @@ VAD = {"type": "server_vad", "threshold": 0.25, "prefix_padding_ms": 100}
 def test_a_field_is_an_option(
     http: httpx.Client, listening: ListeningServer, fields: Fields, options: TranscriptionOptions
 ) -> None:
-    answer = post_sound(http, **fields)
+    answer = post_sound(http, fields)
     assert answer.status_code == 200, answer.text
     assert listening.repeater.options[-1] == options
 
@@ -64,7 +69,7 @@ def test_the_client_sends_objects_in_brackets(
     client.audio.transcriptions.create(
         file=WORDS,
         model=MODEL,
-        chunking_strategy=VAD,  # type: ignore[arg-type]  # a plain dictionary
+        chunking_strategy=VAD,
     )
     assert listening.repeater.options[-1] == TranscriptionOptions(
         chunking="vad", detection=DETECTION
@@ -77,8 +82,8 @@ def test_the_client_sends_objects_in_brackets(
         (
             {"response_format": "diarized_json"},
             "response_format",
-            "response_format must be one of 'json', 'srt', 'text', 'verbose_json', 'vtt', given "
-            "'diarized_json'",
+            'response_format must be one of "json", "srt", "text", "verbose_json", "vtt", given '
+            '"diarized_json"',
         ),
         (
             {"timestamp_granularities[]": "word"},
@@ -124,7 +129,7 @@ def test_the_client_sends_objects_in_brackets(
 def test_a_field_is_refused_by_its_name(
     http: httpx.Client, fields: Fields, param: str, message: str
 ) -> None:
-    answer = post_sound(http, **fields)
+    answer = post_sound(http, fields)
     assert answer.status_code == 400
     error = read_error(answer)
     assert (error["param"], error["message"]) == (param, message)
@@ -140,7 +145,7 @@ def test_a_field_is_refused_by_its_name(
 def test_a_translation_has_no_times_of_words(
     http: httpx.Client, fields: Fields, param: str
 ) -> None:
-    answer = post_sound(http, TRANSLATIONS, **fields)
+    answer = post_sound(http, fields, path=TRANSLATIONS)
     assert answer.status_code == 400
     assert read_error(answer)["param"] == param
     assert "(use /v1/audio/transcriptions)" in read_error(answer)["message"]
@@ -151,7 +156,9 @@ def test_a_model_without_alignment_heads_has_no_times_of_words() -> None:
         listening_server("create_listener_without_heads") as listening,
         listening.server.client() as http,
     ):
-        answer = post_sound(http, response_format="verbose_json", timestamp_granularities__="word")
+        answer = post_sound(
+            http, {"response_format": "verbose_json", "timestamp_granularities[]": "word"}
+        )
     assert answer.status_code == 400
     assert read_error(answer)["param"] == "timestamp_granularities"
     assert "alignment_heads" in read_error(answer)["message"]
@@ -161,7 +168,7 @@ def test_an_unknown_field_is_ignored_with_a_line_in_the_log(
     http: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel.wire.decode")
-    assert post_sound(http, zeal="1").status_code == 200
+    assert post_sound(http, {"zeal": "1"}).status_code == 200
     assert [record.getMessage() for record in caplog.records] == ["ignored fields: 'zeal'"]
 
 

@@ -1,5 +1,7 @@
 """Transcriptions and translations have OpenAI's forms, which OpenAI's client reads."""
 
+from typing import Literal
+
 import httpx
 import openai
 import pytest
@@ -76,13 +78,13 @@ def test_verbose_json_has_segments(client: openai.OpenAI) -> None:
     ("granularities", "has_segments"), [(["word"], False), (["word", "segment"], True)]
 )
 def test_verbose_json_has_the_times_that_are_asked_for(
-    client: openai.OpenAI, granularities: list[str], has_segments: bool
+    client: openai.OpenAI, granularities: list[Literal["word", "segment"]], has_segments: bool
 ) -> None:
     made = client.audio.transcriptions.create(
         file=WORDS,
         model=MODEL,
         response_format="verbose_json",
-        timestamp_granularities=granularities,  # type: ignore[arg-type]  # a list of literals
+        timestamp_granularities=granularities,
     )
 
     assert isinstance(made, TranscriptionVerbose)
@@ -99,22 +101,25 @@ def test_verbose_json_has_the_times_that_are_asked_for(
     ("form", "text"), [("text", "one two three\n"), ("srt", SRT), ("vtt", VTT)]
 )
 def test_texts_are_plain(http: httpx.Client, form: str, text: str) -> None:
-    answer = post_sound(http, model=MODEL, response_format=form)
+    answer = post_sound(http, {"response_format": form})
 
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert answer.text == text
 
 
 @pytest.mark.parametrize("form", ["text", "srt", "vtt"])
-def test_the_client_returns_texts(client: openai.OpenAI, form: str) -> None:
-    made: object = client.audio.transcriptions.create(
+def test_the_client_returns_texts(
+    client: openai.OpenAI, form: Literal["text", "srt", "vtt"]
+) -> None:
+    made = client.audio.transcriptions.create(
         file=WORDS,
         model=MODEL,
-        response_format=form,  # type: ignore[call-overload]  # one of three literals
+        response_format=form,
     )
     assert isinstance(made, str) and "three" in made
 
 
+@pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")  # OpenAI's whisper-1
 def test_a_translation_is_english(client: openai.OpenAI, listening: ListeningServer) -> None:
     made = client.audio.translations.create(file=WORDS, model=MODEL, response_format="verbose_json")
 
@@ -127,7 +132,7 @@ def test_a_translation_is_english(client: openai.OpenAI, listening: ListeningSer
 
 @pytest.mark.parametrize("prefix", ["/v1", "/v3", "/v3/v1"])
 def test_every_prefix_works_without_a_model_name(http: httpx.Client, prefix: str) -> None:
-    answer = post_sound(http, PATH.replace("/v1", prefix))
+    answer = post_sound(http, path=PATH.replace("/v1", prefix))
     assert (answer.status_code, answer.json()["text"]) == (200, "one two three")
 
 

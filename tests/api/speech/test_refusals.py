@@ -58,14 +58,14 @@ def test_files_share_the_budget_of_bodies() -> None:
 
 
 def test_an_unknown_model_is_refused(http: httpx.Client) -> None:
-    answer = post_sound(http, model="whisper-1")
+    answer = post_sound(http, {"model": "whisper-1"})
     assert (answer.status_code, read_error(answer)["code"]) == (404, "model_not_found")
 
 
 @pytest.mark.parametrize("path", [PATH, TRANSLATIONS])
 def test_a_model_that_generates_is_refused(path: str) -> None:
     with running_server() as server, server.client() as http:
-        answer = post_sound(http, path, model="parrot")
+        answer = post_sound(http, {"model": "parrot"}, path=path)
     assert (answer.status_code, read_error(answer)["param"]) == (400, "model")
     assert read_error(answer)["message"] == (
         "the model 'org/parrot' generates text and makes no transcriptions: serve a speech model, "
@@ -97,8 +97,8 @@ def test_each_request_reaches_a_fitting_model() -> None:
     further = (ServerSetup(names=("talker",)),)
     with listening_server(further=further) as listening, listening.server.client() as http:
         assert post_sound(http).json()["text"] == "one two three"
-        assert post_sound(http, model=MODEL).json()["text"] == "one two three"
-        refused = post_sound(http, model="talker")
+        assert post_sound(http, {"model": MODEL}).json()["text"] == "one two three"
+        refused = post_sound(http, {"model": "talker"})
         chatted = http.post("/v1/chat/completions", json={"messages": chat("Hi")["messages"]})
     assert read_error(refused)["message"] == (
         "the model 'talker' generates text and makes no transcriptions; this server's models for "
@@ -108,7 +108,7 @@ def test_each_request_reaches_a_fitting_model() -> None:
 
 
 def test_a_request_needs_the_key() -> None:
-    config = ServerConfig(api_key=["secret"])
+    config = ServerConfig(api_key=("secret",))
     with listening_server(config=config) as listening, listening.server.client() as http:
         assert post_sound(http).status_code == 401
         http.headers["authorization"] = "Bearer secret"

@@ -12,7 +12,7 @@ from openai.types.audio import TranscriptionTextDeltaEvent, TranscriptionTextDon
 from ouzel.config import LimitsConfig
 from tests.api.requests import read_error, read_events, wait_until
 from tests.api.speech.listening import MODEL, ListeningServer, listening_server
-from tests.api.speech.posting import PATH, TRANSLATIONS, WORDS, post_sound
+from tests.api.speech.posting import PATH, TRANSLATIONS, WORDS, Fields, post_sound
 
 
 def test_the_client_reads_deltas_and_the_end(client: openai.OpenAI) -> None:
@@ -35,7 +35,9 @@ def test_the_client_reads_deltas_and_the_end(client: openai.OpenAI) -> None:
 @pytest.mark.parametrize("path", [PATH, TRANSLATIONS])
 @pytest.mark.parametrize("spelling", ["true", "True", "1"])
 def test_a_stream_ends_with_its_mark(http: httpx.Client, path: str, spelling: str) -> None:
-    *events, end = read_events(post_sound(http, path, stream=spelling, response_format="text"))
+    *events, end = read_events(
+        post_sound(http, {"stream": spelling, "response_format": "text"}, path=path)
+    )
     kinds = [json.loads(event)["type"] for event in events]
     assert kinds == ["transcript.text.delta"] * 3 + ["transcript.text.done"]
     assert "logprobs" not in json.loads(events[0])
@@ -43,14 +45,14 @@ def test_a_stream_ends_with_its_mark(http: httpx.Client, path: str, spelling: st
 
 
 def test_false_is_no_stream(http: httpx.Client) -> None:
-    assert post_sound(http, stream="False").json()["text"] == "one two three"
+    assert post_sound(http, {"stream": "False"}).json()["text"] == "one two three"
 
 
 def test_an_error_ends_a_stream_without_its_mark(http: httpx.Client) -> None:
-    *events, last = read_events(post_sound(http, data=b"one two fail", stream="true"))
+    *events, last = read_events(post_sound(http, {"stream": "true"}, data=b"one two fail"))
     assert len(events) == 2
     assert json.loads(last)["error"]["message"] == "the engine lost this request"
-    assert read_error(post_sound(http, data=b"fail", stream="true"))["type"] == "server_error"
+    assert read_error(post_sound(http, {"stream": "true"}, data=b"fail"))["type"] == "server_error"
     assert post_sound(http, data=b"one two fail").status_code == 500
 
 
@@ -72,7 +74,7 @@ def test_a_client_that_leaves_aborts_its_transcription(
 
 def _post_until_it_breaks(http: httpx.Client, stream: str) -> None:
     with pytest.raises(httpx.TransportError):
-        post_sound(http, data=b"one two wait", stream=stream)
+        post_sound(http, {"stream": stream}, data=b"one two wait")
 
 
 def test_a_full_queue_refuses_a_request() -> None:
