@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ouzel.checkpoint.speech_languages import LANGUAGE_NAMES
 from ouzel.generation import ServedModel
 from ouzel.transcription.events import Segment, Transcription, TranscriptionUsage, Word
 from ouzel.transcription.options import SpeechTask
 from ouzel.types.step_output import PositionLogprobs
-from ouzel.wire.languages import name_language
 from ouzel.wire.logprobs import LEAST_LOGPROB, TokenText, TopLogprob, sampled_logprob
 
 _DIGITS = 3  # of times: milliseconds
@@ -92,7 +92,7 @@ def write_verbose(
     duration_s = round_time(result.duration_s)
     return VerboseTranscription(
         task=task,
-        language="english" if task == "translate" else name_language(result.language),
+        language="english" if task == "translate" else _name_language(result.language),
         duration=duration_s,
         text=result.text.strip(),
         usage=DurationUsage(duration_s),
@@ -109,6 +109,11 @@ def write_logprobs(
     positions: Sequence[PositionLogprobs], model: ServedModel, text_of: TokenText
 ) -> list[TopLogprob]:
     return [sampled_logprob(position, model, text_of) for position in positions]
+
+
+def _name_language(code: str) -> str:
+    """Returns the English name in lower case; a code without a name is its own name."""
+    return LANGUAGE_NAMES.get(code, code).lower()
 
 
 def round_time(seconds: float) -> float:

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from ouzel.checkpoint.speech_languages import find_language
 from ouzel.errors import InvalidRequest
 from ouzel.transcription.options import (
     Chunking,
@@ -14,7 +15,6 @@ from ouzel.transcription.options import (
     VoiceDetection,
 )
 from ouzel.wire.decode import JsonObject, decode_object, parse_object
-from ouzel.wire.languages import read_language
 from ouzel.wire.model_name import ModelName
 from ouzel.wire.validation_errors import show_value
 
@@ -170,7 +170,7 @@ def read_speech_options(fields: SpeechFields, task: SpeechTask) -> Transcription
     temperature = fields.temperature or 0.0
     return TranscriptionOptions(
         task=task,
-        language=read_language(fields.language) if fields.language else None,
+        language=_read_language(fields.language),
         prompt=fields.prompt or "",
         temperature=temperature,
         falls_back=temperature == 0,
@@ -241,6 +241,19 @@ def _read_number(value: object) -> object:
 def _refuse(name: str, value: object) -> InvalidRequest:
     hint = f" (use {_INSTEAD[name]})" if name in _INSTEAD else ""
     return InvalidRequest(f"is not supported here{hint}, given {show_value(value)}", field=name)
+
+
+def _read_language(text: str | None) -> str | None:
+    if not text:
+        return None
+    code = find_language(text)
+    if code is None:
+        raise InvalidRequest(
+            "must be the code or the English name of a language, such as en or english, "
+            f"given {text[:100]!r}",
+            field="language",
+        )
+    return code
 
 
 def _read_chunking(strategy: Literal["auto"] | ServerVad | None) -> Chunking:

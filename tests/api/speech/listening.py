@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from ouzel.api.endpoint.speech_services import SpeechServices
 from ouzel.backends.fake import FakeEngine, FakeOptions, echo
@@ -70,6 +72,13 @@ class WrittenSound:
     @property
     def duration_s(self) -> float:
         return len(self.words) * SEGMENT_S / 2
+
+    @property
+    def num_samples(self) -> int:
+        return round(self.duration_s * 16_000)
+
+    def samples(self, begin: int, end: int) -> NDArray[np.float32]:
+        raise NotImplementedError("the fake transcriber reads words")
 
     def close(self) -> None:
         self.is_closed = True

@@ -161,7 +161,7 @@ def test_a_model_without_alignment_heads_has_no_times_of_words() -> None:
         )
     assert answer.status_code == 400
     assert read_error(answer)["param"] == "timestamp_granularities"
-    assert "alignment_heads" in read_error(answer)["message"]
+    assert "alignment heads" in read_error(answer)["message"]
 
 
 def test_an_unknown_field_is_ignored_with_a_line_in_the_log(

@@ -12,7 +12,7 @@ from openai.types.audio import TranscriptionTextDeltaEvent, TranscriptionTextDon
 from ouzel.config import LimitsConfig
 from tests.api.requests import read_error, read_events, wait_until
 from tests.api.speech.listening import MODEL, ListeningServer, listening_server
-from tests.api.speech.posting import PATH, TRANSLATIONS, WORDS, Fields, post_sound
+from tests.api.speech.posting import PATH, TRANSLATIONS, WORDS, post_sound
 
 
 def test_the_client_reads_deltas_and_the_end(client: openai.OpenAI) -> None:

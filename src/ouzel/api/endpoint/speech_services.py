@@ -8,9 +8,12 @@ from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
 from ouzel.transcription.events import TranscriptionEvent
 from ouzel.transcription.options import TranscriptionOptions
+from ouzel.transcription.windows import SampledSound
 
 
-class DecodedSound(Protocol):
+class DecodedSound(SampledSound, Protocol):
+    """A sound file in samples; the endpoint closes it."""
+
     @property
     def duration_s(self) -> float: ...
 

@@ -11,9 +11,9 @@ from ouzel.api.speech.endpoint import WrittenAnswer
 from ouzel.generation import ServedModel
 from ouzel.transcription.events import SegmentDone, TextDelta, Transcription, TranscriptionEvent
 from ouzel.transcription.options import TranscriptionOptions
+from ouzel.transcription.subtitles import write_srt, write_vtt
 from ouzel.types.step_output import PositionLogprobs
 from ouzel.wire.logprobs import TopLogprob, token_text
-from ouzel.wire.subtitles import write_srt, write_vtt
 from ouzel.wire.transcription_objects import (
     TextDeltaEvent,
     TextDoneEvent,

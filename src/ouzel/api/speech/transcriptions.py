@@ -63,9 +63,9 @@ class Translations:
 def check_word_times(model: ServedModel) -> None:
     """Raises InvalidRequest if the model cannot tell the times of words."""
     audio = model.engine.info.audio
-    if audio is not None and not audio.can_align:
+    if audio is None or not audio.can_align:
         raise InvalidRequest(
-            "must not have word: generation_config.json of the model has no alignment_heads",
+            "must not have word: this model has no alignment heads",
             field="timestamp_granularities",
         )
 
