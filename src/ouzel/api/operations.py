@@ -45,6 +45,7 @@ from ouzel.api.openai import (
 )
 from ouzel.api.ovms import chat as ovms_chat
 from ouzel.api.ovms import completions as ovms_completions
+from ouzel.api.ovms import speech as ovms_speech
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms import vectors as ovms_vectors
 from ouzel.api.ranking import rerank, score
@@ -112,6 +113,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *ovms_chat.OPERATIONS,
     *ovms_completions.OPERATIONS,
     *ovms_vectors.OPERATIONS,
+    *ovms_speech.OPERATIONS,
     *ovms_status.OPERATIONS,
     *ollama_chat.OPERATIONS,
     *ollama_generate.OPERATIONS,

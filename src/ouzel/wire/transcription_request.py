@@ -115,7 +115,13 @@ class SpeechFields(msgspec.Struct, kw_only=True):
             "Parts are transcribed at the same time, without the text before them."
         ),
     ] = None
-    seed: Annotated[int | None, Meta(description="Repeats the draws of a temperature.")] = None
+    seed: (
+        Annotated[
+            int,
+            Meta(ge=-(2**63), le=2**63 - 1, description="Repeats the draws of a temperature."),
+        ]
+        | None
+    ) = None
     beam_size: (
         Annotated[
             int,
@@ -123,9 +129,13 @@ class SpeechFields(msgspec.Struct, kw_only=True):
         ]
         | None
     ) = None
-    priority: Annotated[
-        int | None, Meta(description="A request with a smaller number goes first.")
-    ] = None
+    priority: (
+        Annotated[
+            int,
+            Meta(ge=-(2**31), lt=2**31, description="Requests with a smaller number run first."),
+        ]
+        | None
+    ) = None
 
 
 class TranscriptionRequest(SpeechFields, kw_only=True):
@@ -182,13 +192,19 @@ def read_speech_options(fields: SpeechFields, task: SpeechTask) -> Transcription
     )
 
 
-def check_format(fields: SpeechFields) -> None:
-    """Raises InvalidRequest for a response format that contradicts other fields."""
+def check_stream(fields: SpeechFields) -> None:
+    """Raises InvalidRequest for a stream in a form that events do not have."""
     form = fields.response_format or "json"
     if fields.stream and form not in ("json", "text"):
         raise InvalidRequest(
             f"must be json or text with stream, given {form!r}", field="response_format"
         )
+
+
+def check_format(fields: SpeechFields) -> None:
+    """Raises InvalidRequest for a response format that contradicts other fields."""
+    check_stream(fields)
+    form = fields.response_format or "json"
     if not isinstance(fields, TranscriptionRequest):
         return
     if fields.timestamp_granularities and form != "verbose_json":
