@@ -12,6 +12,7 @@ SOURCE = ROOT / "src" / "ouzel"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # The files that may import a package of an extra. Their callers report a missing extra.
 FILES_OF_EXTRAS = {
+    "audio/ffmpeg_file.py": "audio",
     "file_text/pdf_text.py": "pdf",
     "file_text/text_job.py": "pdf",
     "observability/traces.py": "otel",

@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 from collections.abc import Callable
+from tempfile import TemporaryFile
 
 
 def create(greeting: str) -> Callable[[bytes], bytes]:
@@ -35,6 +36,10 @@ def create(greeting: str) -> Callable[[bytes], bytes]:
             case (b"write", _, text):
                 os.write(2, text)
                 return b""
+            case (b"store", _, number):
+                with TemporaryFile() as file:
+                    file.write(bytes(int(number)))
+                return b"stored"
             case (b"abort", _, _):
                 os.abort()
             case (b"kill", _, number):

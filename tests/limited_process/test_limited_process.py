@@ -89,6 +89,15 @@ def test_a_job_that_waits_ends_as_well(process: LimitedProcess) -> None:
     assert not ended.value.is_cpu_time
 
 
+def test_a_job_writes_no_larger_file_than_its_limit(process: LimitedProcess) -> None:
+    small = replace(LIMITS, max_file_bytes=1000)
+
+    assert process.run(b"store 1000", small) == b"stored"
+    with pytest.raises(JobFailed, match="File too large"):
+        process.run(b"store 1001", small)
+    assert process.run(b"store 1001") == b"stored"
+
+
 def test_jobs_at_the_same_time_keep_apart(process: LimitedProcess) -> None:
     with ThreadPoolExecutor(8) as threads:
         spinning = [threads.submit(process.run, b"spin", BRIEF) for _ in range(4)]

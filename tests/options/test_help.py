@@ -58,7 +58,7 @@ def test_every_option_is_there_once_with_its_description_and_its_default(
 def test_the_whole_help_takes_few_screens(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys, "--help").splitlines()
 
-    assert len(lines) <= 8 * ROWS
+    assert len(lines) <= 9 * ROWS
     assert max(map(len, lines)) <= COLUMNS
 
 
@@ -97,6 +97,7 @@ def test_headings_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
         "vLLM as the engine",
         "Limits of requests",
         "Pictures, videos and PDFs in requests",
+        "Sound files",
         "Address",
         "TLS",
         "Prompt templates",

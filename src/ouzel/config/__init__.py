@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from ouzel.config.audio import AudioConfig
 from ouzel.config.hosted_tools import HostedToolsConfig
 from ouzel.config.limits import LimitsConfig
 from ouzel.config.media import MediaConfig
@@ -22,6 +23,7 @@ from ouzel.config.vllm import VllmConfig
 
 __all__ = [
     "API_KEY_PATTERN",
+    "AudioConfig",
     "EngineConfig",
     "HostedToolsConfig",
     "LimitsConfig",

@@ -38,6 +38,7 @@ _TOO_LARGE = frozenset(("SIGABRT",))  # native code without memory aborts
 _FROM_OUTSIDE = frozenset(("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "exit status 0"))
 _ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "1",  # an arena takes 64 MiB of address space
+    "OPENBLAS_NUM_THREADS": "1",  # numpy would start threads in the template
     "RAYON_NUM_THREADS": "1",
     "RUST_BACKTRACE": "0",  # the panic's message is the job's result
     "TOKENIZERS_PARALLELISM": "false",

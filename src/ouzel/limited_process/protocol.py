@@ -30,6 +30,8 @@ class Limits:
     memory_bytes: int
     cpu_s: float | None = None  # CPU time of all threads; None: only `wall_s` limits
     stack_bytes: int = 16 * 2**20
+    # Largest size of a file that the job writes; more is an OSError (EFBIG) in the job.
+    max_file_bytes: int | None = None
     # CPU time after which the job leaves most of the processor to others
     full_priority_s: float = 0.1
 

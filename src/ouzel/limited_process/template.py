@@ -250,6 +250,11 @@ def _keep(limits: Limits) -> None:
         signal.signal(number, signal.SIG_DFL)  # the default action ends the process
     signal.setitimer(signal.ITIMER_REAL, limits.wall_s)
     signal.setitimer(signal.ITIMER_PROF, limits.cpu_s or 0)
+    _, most_file_bytes = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limits.max_file_bytes is None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_file_bytes, most_file_bytes))
+    else:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limits.max_file_bytes, most_file_bytes))
     if (size := _address_space_bytes()) is not None:
         most = size + limits.stack_bytes + limits.memory_bytes + _SLACK_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))

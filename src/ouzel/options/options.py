@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any  # `converted` checks the values
 
 from ouzel.config import (
+    AudioConfig,
     EngineConfig,
     HostedToolsConfig,
     LimitsConfig,
@@ -63,6 +64,7 @@ class Options:
     given: frozenset[str]  # options of the model that the user wrote
     limits: LimitsConfig
     media: MediaConfig
+    audio: AudioConfig
     server: ServerConfig
     store: StoreConfig
     hosted_tools: HostedToolsConfig
@@ -216,6 +218,7 @@ def _merged(
         given=first.given,
         limits=converted(LimitsConfig, ovms.own | values),
         media=converted(MediaConfig, values),
+        audio=converted(AudioConfig, values),
         server=converted(ServerConfig, values),
         store=converted(StoreConfig, values),
         hosted_tools=converted(HostedToolsConfig, values),

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from ouzel.config import (
+    AudioConfig,
     EngineConfig,
     HostedToolsConfig,
     LimitsConfig,
@@ -29,6 +30,7 @@ RECORDS = (
     VllmConfig,
     LimitsConfig,
     MediaConfig,
+    AudioConfig,
     ServerConfig,
     StoreConfig,
     HostedToolsConfig,

@@ -1,7 +1,7 @@
 """Reads a video's container with FFmpeg, in a limited process: its facts, or some of its frames.
 
 FFmpeg gets only the bytes and the container's format: it opens no address and no file. Only common
-codecs are decoded. No other module imports PyAV, the extra `video`.
+codecs are decoded. No other module of this room imports PyAV, the extra `video`.
 """
 
 from array import array
