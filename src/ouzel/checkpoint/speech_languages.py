@@ -1,7 +1,7 @@
 """Names the languages of speech models by the codes of their tokens, such as `en` or `haw`.
 
-The codes are those in the tokens of Whisper's vocabulary (openai-whisper, `tokenizer.py`). They are
-ISO 639 codes, except `jw` for Javanese.
+Whisper's vocabulary has these codes (openai-whisper, `tokenizer.py`). They are ISO 639 codes,
+except `jw` for Javanese.
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,7 @@
 its gaps, since the files of older checkpoints have less.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -45,7 +45,7 @@ class SpeechTokens:
     tasks: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     suppressed: tuple[int, ...] = ()  # never chosen
     suppressed_first: tuple[int, ...] = ()  # not chosen as the first token
-    max_first_timestamp: int = _DEFAULT_MAX_FIRST_TIMESTAMP  # in steps of 20 ms
+    max_first_timestamp: int = _DEFAULT_MAX_FIRST_TIMESTAMP  # steps of 20 ms
     # (layer, head) of the heads whose attention follows the words; empty: the model has none
     alignment_heads: tuple[tuple[int, int], ...] = ()
 
@@ -72,7 +72,9 @@ class _GenerationConfig(msgspec.Struct, frozen=True):
     # older files have -1 among them
     suppress_tokens: list[Annotated[int, Meta(ge=-1, lt=MAX_VOCAB_SIZE)]] | None = None
     begin_suppress_tokens: list[Annotated[int, Meta(ge=-1, lt=MAX_VOCAB_SIZE)]] | None = None
-    max_initial_timestamp_index: Annotated[int, Meta(ge=0, lt=_MAX_TIMESTAMPS)] | None = None
+    max_initial_timestamp_index: Annotated[int, Meta(ge=0, lt=_MAX_TIMESTAMPS)] = (
+        _DEFAULT_MAX_FIRST_TIMESTAMP
+    )
     alignment_heads: list[tuple[TokenId, TokenId]] | None = None
     vocab_size: int | None = None
 
@@ -93,53 +95,38 @@ def read_speech_tokens(directory: Path) -> SpeechTokens:
     """
     config = _read_config(directory)
     spelled = _read_spellings(directory)
-    end = config.eos_token_id
-    end = end[0] if isinstance(end, list) and end else end
-    no_timestamps = _require(
-        directory,
-        "<|notimestamps|>",
-        config.no_timestamps_token_id or spelled.get("<|notimestamps|>"),
-    )
-    start = config.decoder_start_token_id or spelled.get("<|startoftranscript|>")
-    end_token = spelled.get("<|endoftext|>", end if isinstance(end, int) else None)
-    is_multilingual = _is_multilingual(config)
-    languages = _read_languages(config, spelled)
+    start = _require(directory, "<|startoftranscript|>", config.decoder_start_token_id, spelled)
+    end = _require(directory, "<|endoftext|>", _read_end(config), spelled)
+    no_timestamps = _require(directory, "<|notimestamps|>", config.no_timestamps_token_id, spelled)
+    previous = _find(config.prev_sot_token_id, "<|startofprev|>", spelled)
     no_speech = spelled.get("<|nospeech|>", spelled.get("<|nocaptions|>"))
-    tasks = config.task_to_id or {
-        task: spelled[f"<|{task}|>"]
-        for task in ("transcribe", "translate")
-        if f"<|{task}|>" in spelled
-    }
+    languages, tasks = _read_languages(config, spelled), _read_tasks(config, spelled)
+    is_multilingual = _is_multilingual(config)
     if is_multilingual and not (languages and tasks):
         raise ModelLoadError(
             f"{directory}: generation_config.json or tokenizer.json must name the tokens of "
             "languages and tasks"
         )
-    previous = config.prev_sot_token_id or spelled.get("<|startofprev|>")
-    control = [start, previous, no_speech, spelled.get("<|startoflm|>"), *tasks.values()]
+    control = (start, previous, no_speech, spelled.get("<|startoflm|>"), *tasks.values())
     return SpeechTokens(
-        start=_require(directory, "<|startoftranscript|>", start),
-        end=_require(directory, "<|endoftext|>", end_token),
+        start=start,
+        end=end,
         no_timestamps=no_timestamps,
         first_timestamp=spelled.get("<|0.00|>", no_timestamps + 1),
         previous=previous,
         no_speech=no_speech,
         is_multilingual=is_multilingual,
         languages=MappingProxyType(languages if is_multilingual else {}),
-        tasks=MappingProxyType(dict(tasks) if is_multilingual else {}),
+        tasks=MappingProxyType(tasks if is_multilingual else {}),
         suppressed=_sort_ids((*(config.suppress_tokens or ()), *control)),
         suppressed_first=_sort_ids(config.begin_suppress_tokens or ()),
-        max_first_timestamp=(
-            _DEFAULT_MAX_FIRST_TIMESTAMP
-            if config.max_initial_timestamp_index is None
-            else config.max_initial_timestamp_index
-        ),
+        max_first_timestamp=config.max_initial_timestamp_index,
         alignment_heads=tuple(config.alignment_heads or ()),
     )
 
 
 def _read_config(directory: Path) -> _GenerationConfig:
-    """Reads the fields of `generation_config.json`, and those that it lacks of `config.json`."""
+    """Reads the fields of `generation_config.json`; `config.json` fills its gaps."""
     path = directory / "generation_config.json"
     values = {name: value for name, value in read_json_object(path).items() if value is not None}
     try:
@@ -156,12 +143,32 @@ def _read_spellings(directory: Path) -> dict[str, int]:
     return {token.content: token.id for token in content.added_tokens}
 
 
-def _require(directory: Path, spelling: str, token_id: int | None) -> int:
+def _find(declared: int | None, spelling: str, spelled: Mapping[str, int]) -> int | None:
+    return spelled.get(spelling) if declared is None else declared
+
+
+def _require(
+    directory: Path, spelling: str, declared: int | None, spelled: Mapping[str, int]
+) -> int:
+    token_id = _find(declared, spelling, spelled)
     if token_id is None:
         raise ModelLoadError(
             f"{directory}: generation_config.json or tokenizer.json must name the token {spelling}"
         )
     return token_id
+
+
+def _read_end(config: _GenerationConfig) -> int | None:
+    declared = config.eos_token_id
+    return next(iter(declared), None) if isinstance(declared, list) else declared
+
+
+def _read_tasks(config: _GenerationConfig, spelled: Mapping[str, int]) -> dict[str, int]:
+    return config.task_to_id or {
+        task: spelled[f"<|{task}|>"]
+        for task in ("transcribe", "translate")
+        if f"<|{task}|>" in spelled
+    }
 
 
 def _is_multilingual(config: _GenerationConfig) -> bool:
@@ -180,5 +187,5 @@ def _read_languages(config: _GenerationConfig, spelled: Mapping[str, int]) -> di
     }
 
 
-def _sort_ids(token_ids: "tuple[int | None, ...] | list[int]") -> tuple[int, ...]:
+def _sort_ids(token_ids: Iterable[int | None]) -> tuple[int, ...]:
     return tuple(sorted({each for each in token_ids if each is not None and each >= 0}))

@@ -1,4 +1,4 @@
-"""The path from a sound to segments and words of text: windows, decoding, timestamps.
+"""Turns a sound into segments and words of text: windows, decoding, timestamps.
 
 Rules
 1. A transcription goes from window to window of 30 s, as openai-whisper does (`window_loop.py`). A
@@ -9,7 +9,7 @@ Rules
    transcribed at the same time, without the text before them; their events keep their order.
 4. Every engine request belongs to one window. Closing the stream of events aborts all of them.
 5. Usage counts the encoder frames of each window once as audio tokens, the prompt of each window
-   once as text tokens, and all generated tokens, also those of decodings that failed.
+   once as text tokens, and all generated tokens, also of failed decodings.
 """
 
 from ouzel.transcription.events import (

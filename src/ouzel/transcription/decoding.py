@@ -1,6 +1,6 @@
 """Judges the tokens of one window: their likelihood, their repetitions, the chance of no speech.
 
-The formulas and thresholds are those of openai-whisper (`decoding.py`, `transcribe.py`, `utils.py`)
+The formulas and thresholds come from openai-whisper (`decoding.py`, `transcribe.py`, `utils.py`)
 with one difference. There the log probabilities are of the distribution after the rules for tokens
 (suppressed tokens, timestamps in pairs); the engine's are of the model's own distribution. They are
 equal or lower, in speech by some hundredths a token, since the model seldom gives much probability
@@ -24,8 +24,8 @@ _MAX_TEMPERATURE = 1.0
 class Decoding:
     """The tokens of a window, decoded once."""
 
-    token_ids: tuple[int, ...]  # without the end token
-    logprobs: tuple[PositionLogprobs, ...]  # of these tokens
+    token_ids: tuple[int, ...]  # the end token is not among them
+    logprobs: tuple[PositionLogprobs, ...]  # one for each token
     temperature: float
     avg_logprob: float
     compression_ratio: float

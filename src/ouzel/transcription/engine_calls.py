@@ -52,7 +52,7 @@ class EngineCalls:
         self._counts = metrics.of_engine(0)  # replaced by the engine of the first request
         self._num_audio_tokens = 0  # encoder frames; each window counts once
         self._num_text_tokens = 0  # tokens of prompts; the prompt of a window counts once
-        self._num_output_tokens = 0  # generated tokens, also those of decodings that failed
+        self._num_output_tokens = 0  # generated tokens, also of failed decodings
         self._num_cached_tokens = 0
         self._model = model
         self._engine = model.engine

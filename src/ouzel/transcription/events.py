@@ -7,7 +7,7 @@ from ouzel.types.step_output import PositionLogprobs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    text: str  # with the space before it, as the tokens have it
+    text: str  # begins with the space before it, as the tokens do
     start_s: float
     end_s: float
     probability: float  # mean probability of its tokens

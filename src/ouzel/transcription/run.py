@@ -46,7 +46,7 @@ class SpeechParts:
     model: ServedModel
     tokens: SpeechTokens
     features: Features
-    threads: WorkerThreads  # for work on whole sounds
+    threads: WorkerThreads  # their work is on whole sounds
     voice_activity: VoiceActivity
 
 
@@ -66,7 +66,7 @@ class TranscriptionRun:
         self._options = options
         self._calls = calls
         self._language = language
-        self._no_speech_prob: float | None = None  # of the first window, if it is known
+        self._no_speech_prob: float | None = None  # probability of the first window, if it is known
         self._context = self._encode_prompt()
         self._text: list[str] = []
         self._logprobs: list[PositionLogprobs] = []

@@ -1,6 +1,6 @@
 """Cuts the tokens of a window into segments at their timestamps, and finds the next window.
 
-The rules are those of openai-whisper's `transcribe.py`. A segment lies between two timestamps, so
+The rules come from openai-whisper's `transcribe.py`. A segment lies between two timestamps, so
 two adjacent timestamps are the end of a segment and the begin of the next.
 """
 

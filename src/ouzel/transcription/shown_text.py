@@ -41,7 +41,7 @@ class ShownText:
         self._num_shown = 0  # tokens whose text was shown
         self._shown = ""  # text of the only segment, without timestamps
         self._held = ""  # white space before it
-        self._num_cuts = 0  # segments that were shown, also those without content
+        self._num_cuts = 0  # segments so far, also without content
 
     def show(self, token_ids: Sequence[int], logprobs: Sequence[PositionLogprobs]) -> None:
         """Shows the final text of the tokens so far."""

@@ -1,6 +1,6 @@
 """Writes segments as subtitles: SubRip (`.srt`) and WebVTT (`.vtt`).
 
-The texts are those of openai-whisper's writers (`utils.py`).
+The output equals the files of openai-whisper's `utils.py`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -88,7 +88,7 @@ class WindowLoop:
             self._emit,
             has_logprobs=options.num_logprobs is not None,
         )
-        # A decoding that stands, whatever its text is, can be shown before it ends.
+        # The text can be shown before its end if nothing can replace it.
         stands = not options.falls_back and options.beam_size == 1 and not options.has_words
         window = await decoder.decode(
             audio,

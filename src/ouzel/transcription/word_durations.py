@@ -1,6 +1,6 @@
 """Places words in their segments, and shortens words that include a pause.
 
-The rules are those of openai-whisper's `timing.py`: a word next to a pause or to the end of a
+The rules come from openai-whisper's `timing.py`: a word next to a pause or to the end of a
 sentence lasts at most twice the median duration of the window's words.
 """
 

@@ -1,8 +1,8 @@
 """Computes the times of words from the attention of the model's alignment heads.
 
-The method and its constants are those of openai-whisper's `timing.py`. Two details differ. The
+The method and its constants come from openai-whisper's `timing.py`. Two details differ. The
 engine normalises attention over the whole window, also where the sound ends earlier. The
-probability of a word is that of its tokens in the transcript, not in the aligned prompt, so it
+probability of a word comes from the logprobs of the transcript, not of the aligned prompt, so it
 costs no further computation.
 """
 
