@@ -12,7 +12,7 @@ from ouzel.transcription.options import SpeechTask
 from ouzel.types.step_output import PositionLogprobs
 from ouzel.wire.logprobs import LEAST_LOGPROB, TokenText, TopLogprob, sampled_logprob
 
-_DIGITS = 3  # of times: milliseconds
+_DIGITS = 3  # times are rounded to milliseconds
 
 
 class InputTokenDetails(msgspec.Struct):

@@ -23,7 +23,7 @@ Granularity = Literal["word", "segment"]
 
 
 _DETECTION = VoiceDetection()
-# Fields of OpenAI, vLLM and others that have no effect here; values without effect, as numbers.
+# Maps fields of OpenAI and vLLM that are refused to values without effect; numbers are floats.
 _UNSUPPORTED: Mapping[str, tuple[object, ...]] = {
     "best_of": (1.0,),
     "frequency_penalty": (0.0,),
@@ -56,9 +56,10 @@ _INSTEAD: Mapping[str, str] = {
 }
 
 
-class ServerVad(msgspec.Struct, tag_field="type", tag="server_vad"):
+class ServerVad(msgspec.Struct):
     """OpenAI's parameters of the detection of speech."""
 
+    type: Annotated[Literal["server_vad"], Meta(description="The only kind of detection.")]
     threshold: Annotated[
         float,
         Meta(ge=0, le=1, description="A frame with at least this probability is speech."),
@@ -93,7 +94,9 @@ class SpeechFields(msgspec.Struct, kw_only=True):
     ] = None
     response_format: Annotated[
         ResponseFormat | None,
-        Meta(description="The form of the answer. With stream it is json or text."),
+        Meta(
+            description="The form of the answer; json without it. With stream it is json or text."
+        ),
     ] = None
     temperature: (
         Annotated[
@@ -143,7 +146,7 @@ class TranscriptionRequest(SpeechFields, kw_only=True):
         list[Granularity] | None,
         Meta(
             description="Times in the answer, with verbose_json; the form has a field "
-            "timestamp_granularities[] for each entry. Default: segment."
+            "timestamp_granularities[] for each entry. Without it verbose_json has segments."
         ),
     ] = None
     include: Annotated[

@@ -1,4 +1,4 @@
-"""A server whose fake transcriber repeats the words of a "sound file", which is a text.
+"""Starts a server whose fake transcriber repeats the words of a "sound file", which is a text.
 
 Every two words are a segment of two seconds. The word `fail` raises an error, and `wait` waits
 for ever.

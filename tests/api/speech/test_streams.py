@@ -22,14 +22,15 @@ def test_the_client_reads_deltas_and_the_end(client: openai.OpenAI) -> None:
         )
     )
 
-    *deltas, done = events
-    assert all(isinstance(event, TranscriptionTextDeltaEvent) for event in deltas)
+    *rest, done = events
     assert isinstance(done, TranscriptionTextDoneEvent)
-    assert [event.delta for event in deltas] == ["one", " two", " three"]  # type: ignore[union-attr]  # checked above
+    deltas = [event for event in rest if isinstance(event, TranscriptionTextDeltaEvent)]
+    assert len(deltas) == len(rest)
+    assert [event.delta for event in deltas] == ["one", " two", " three"]
     assert done.text == "one two three"
     assert done.usage is not None and done.usage.total_tokens == 1506
     assert done.logprobs is not None and len(done.logprobs) == 3
-    assert all(event.logprobs and len(event.logprobs) == 1 for event in deltas)  # type: ignore[union-attr]  # checked above
+    assert all(event.logprobs and len(event.logprobs) == 1 for event in deltas)
 
 
 @pytest.mark.parametrize("path", [PATH, TRANSLATIONS])

@@ -183,6 +183,8 @@ def _explain_fields(schema: JsonObject) -> None:
         )
         if own_default is True:
             default = "true"
+        elif isinstance(own_default, int | float) and own_default is not False:
+            default = str(own_default)
         description = field.get("description") or " ".join(inner[:1])
         field["description"] = f"{description} Default: {default}.".lstrip()
 
