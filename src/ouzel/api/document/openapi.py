@@ -252,6 +252,8 @@ def _responses(operation: Operation) -> JsonObject:
     if operation.chunks and operation.words in _JSON_LINES:
         lines = {"type": "string", "description": "One such object a line."}
         content[_JSON_LINES[operation.words]] = {"schema": lines}
+    if operation.form_body is not None:  # the field response_format chooses
+        content["text/plain"] = {"schema": {"type": "string"}}
     if operation.has_page:
         content["text/html"] = {"schema": {"type": "string"}}
     responses = {"200": {"description": "The answer.", "content": content}}
