@@ -147,6 +147,7 @@ class ServerSetup:
             reads_bare_calls=self.reads_bare_calls,
             is_demo=self.is_demo,
             sentences=self.sentences,
+            is_speech=engine.info.task == "transcribe",
             cuts_long_texts=self.cuts_long_texts,
             max_document_pieces=self.max_document_pieces,
             created=1_700_000_000,

@@ -80,15 +80,13 @@ def check_model(name: str | None, model: ServedModel) -> None:
 
 def check_generates(model: ServedModel) -> None:
     """Raises InvalidRequest, with the right endpoint, if the model has another task."""
-    match model.engine.info.task:
-        case "generate":
-            return
-        case "embed":
-            advice = "makes embeddings and no text: send them to /v1/embeddings"
-        case "score":
-            advice = "scores texts and makes none: send them to /v1/rerank or /v1/score"
-        case "transcribe":
-            advice = "turns speech into text: send sound to /v1/audio/transcriptions"
+    if model.sentences is None and not model.is_speech:
+        return
+    advice = "scores texts and makes none: send them to /v1/rerank or /v1/score"
+    if model.is_speech:
+        advice = "turns speech into text: send sound to /v1/audio/transcriptions"
+    elif model.engine.info.task == "embed":
+        advice = "makes embeddings and no text: send them to /v1/embeddings"
     raise InvalidRequest(f"the model {model.names[0]!r} {advice}", param="model")
 
 
