@@ -85,13 +85,23 @@ class WrittenSound:
 
 
 class WrittenDecoder:
+    """A decoder of texts. A text that begins with `stall` is never decoded."""
+
     def __init__(self) -> None:
         self.sounds: list[WrittenSound] = []
+        self.num_waiting = 0
+        self.num_aborted = 0
 
     async def decode(self, data: bytes) -> WrittenSound:
         words = data.decode().split()
         if not words:
             raise InvalidRequest("must have at least one sample of sound", field="file")
+        if words[0] == "stall":
+            self.num_waiting += 1
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.num_aborted += 1
         self.sounds.append(WrittenSound(words))
         return self.sounds[-1]
 

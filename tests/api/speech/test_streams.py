@@ -3,6 +3,8 @@
 import json
 import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import openai
@@ -11,7 +13,13 @@ from openai.types.audio import TranscriptionTextDeltaEvent, TranscriptionTextDon
 
 from ouzel.config import LimitsConfig
 from tests.api.requests import read_error, read_events, wait_until
-from tests.api.speech.listening import MODEL, ListeningServer, listening_server
+from tests.api.speech.listening import (
+    MODEL,
+    ListeningServer,
+    Repeater,
+    WrittenDecoder,
+    listening_server,
+)
 from tests.api.speech.posting import PATH, TRANSLATIONS, WORDS, post_sound
 
 
@@ -62,36 +70,62 @@ def test_a_client_that_leaves_aborts_its_transcription(
     listening: ListeningServer, stream: str
 ) -> None:
     repeater = listening.repeater
-    num_waiting, num_aborted = repeater.num_waiting, repeater.num_aborted
-    with httpx.Client(base_url=listening.url, timeout=None) as http:
-        post = threading.Thread(target=_post_until_it_breaks, args=(http, stream), daemon=True)
-        post.start()
-        wait_until(lambda: repeater.num_waiting > num_waiting)
+    num_aborted = repeater.num_aborted
+    with _waiting_post(listening, stream, b"one two wait", repeater):
         listening.server.break_connections()
-        post.join()
     wait_until(lambda: repeater.num_aborted > num_aborted)
     wait_until(lambda: listening.decoder.sounds[-1].is_closed)
 
 
-def _post_until_it_breaks(http: httpx.Client, stream: str) -> None:
-    with pytest.raises(httpx.TransportError):
-        post_sound(http, {"stream": stream}, data=b"one two wait")
+@pytest.mark.parametrize("stream", ["true", "false"])
+def test_a_client_that_leaves_aborts_the_decoding(listening: ListeningServer, stream: str) -> None:
+    decoder = listening.decoder
+    num_aborted = decoder.num_aborted
+    with _waiting_post(listening, stream, b"stall", decoder):
+        listening.server.break_connections()
+    wait_until(lambda: decoder.num_aborted > num_aborted)
+
+
+@contextmanager
+def _waiting_post(
+    listening: ListeningServer, stream: str, data: bytes, place: Repeater | WrittenDecoder
+) -> Iterator[None]:
+    """Runs the block while a request waits at `place`; the block must break its connection."""
+    num_waiting = place.num_waiting
+    with httpx.Client(base_url=listening.url, timeout=None) as http:
+
+        def post() -> None:
+            with pytest.raises(httpx.TransportError):
+                post_sound(http, {"stream": stream}, data=data)
+
+        posting = threading.Thread(target=post, daemon=True)
+        posting.start()
+        wait_until(lambda: place.num_waiting > num_waiting)
+        yield
+        posting.join()
+
+
+def test_a_stream_that_is_decoded_for_long_has_comments() -> None:
+    limits = LimitsConfig(stream_keepalive_s=0.01)
+    with (
+        listening_server(limits=limits) as listening,
+        listening.server.client() as http,
+        http.stream(
+            "POST", PATH, files={"file": ("a", b"stall")}, data={"stream": "true"}
+        ) as answer,
+    ):
+        assert next(answer.iter_lines()) == ": keep-alive"
 
 
 def test_a_full_queue_refuses_a_request() -> None:
     limits = LimitsConfig(max_queued_requests=0)
-    options = {"max_num_seqs": 1}
     with (
-        listening_server(limits=limits, options=options) as listening,
-        httpx.Client(base_url=listening.url, timeout=None) as first,
+        listening_server(limits=limits, options={"max_num_seqs": 1}) as listening,
         listening.server.client() as http,
+        _waiting_post(listening, "false", b"wait", listening.repeater),
     ):
-        post = threading.Thread(target=_post_until_it_breaks, args=(first, "false"))
-        post.start()
-        wait_until(lambda: listening.repeater.num_waiting > 0)
         answer = post_sound(http)
         listening.server.break_connections()
-        post.join()
     assert (answer.status_code, read_error(answer)["code"]) == (429, "overloaded")
 
 

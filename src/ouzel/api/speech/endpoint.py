@@ -82,28 +82,37 @@ class SpeechEndpoint:
         self, exchange: Exchange, options: TranscriptionOptions, answer: SpeechAnswer, send: Send
     ) -> None:
         speech = self._check_task()
+        events = self._listen(speech, exchange, options)
+        run = SpeechRun(self._model.names[0], events, exchange.arrival_s)
+        exchange.other_work = run
+        if answer.is_stream:
+            exchange.framing = answer.framing
+            await self._streams.send(
+                _frames(run, answer), answer.framing, send, end=lambda: answer.framing.end
+            )
+        else:
+            await _send(await _write(answer, await run.result()), send)
+
+    async def _listen(
+        self, speech: SpeechServices, exchange: Exchange, options: TranscriptionOptions
+    ) -> AsyncGenerator[TranscriptionEvent, None]:
+        """Decodes the file of the form, frees its bytes, and yields the events of its sound."""
         file = exchange.file
         assert file is not None, "the form's field `file` is required"
         sound = await speech.decoder.decode(file.data)
         with closing(sound):
             file.drop()
             exchange.audio_s = sound.duration_s
-            events = self._find_transcriber(speech).transcribe(
+            transcribing = self._find_transcriber(speech).transcribe(
                 sound,
                 options,
                 request_id=exchange.request_id,
                 key_id=exchange.key_id,
                 arrival_s=exchange.arrival_s,
             )
-            run = SpeechRun(self._model.names[0], events, exchange.arrival_s)
-            exchange.other_work = run
-            if answer.is_stream:
-                exchange.framing = answer.framing
-                await self._streams.send(
-                    _frames(run, answer), answer.framing, send, end=lambda: answer.framing.end
-                )
-            else:
-                await _send(await _write(answer, await run.result()), send)
+            async with aclosing(transcribing) as events:
+                async for event in events:
+                    yield event
 
     def _check_task(self) -> SpeechServices:
         """Raises InvalidRequest for a model of another task."""
