@@ -160,6 +160,13 @@ async def test_tags_before_the_sound_are_skipped(decoder: AudioDecoder) -> None:
     assert len(await read(decoder, tag + flac)) == 16_000
 
 
+async def test_tags_may_have_any_bytes(decoder: AudioDecoder) -> None:
+    aiff = encode(TONE, "aiff", "pcm_s16be", 16_000)
+    name = b"NAME\0\0\0\4\xff\xfea\xe9"
+
+    assert len(await read(decoder, aiff[:12] + name + aiff[12:])) == 16_000
+
+
 async def test_streams_that_follow_each_other_are_read(decoder: AudioDecoder) -> None:
     """The rate and the number of channels change in the middle of the file."""
     second = encode(make_tone(1000, 1, 22_050), "mp3", "libmp3lame", 22_050, layout="mono")

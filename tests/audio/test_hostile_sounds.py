@@ -196,6 +196,21 @@ async def test_a_film_without_sound_is_refused(decoder: AudioDecoder, num_stream
         await decoder.decode(make_film(num_streams=num_streams))
 
 
+async def test_an_unknown_codec_is_refused(decoder: AudioDecoder) -> None:
+    webm = encode(make_tone(1000, 1, 48_000), "webm", "libopus", 48_000)
+
+    with pytest.raises(errors.UnknownAudioFormat, match=r"PCM, given an unknown codec$"):
+        await decoder.decode(webm.replace(b"A_OPUS", b"A_OTHR"))
+
+
+async def test_a_codec_that_is_not_decoded_is_refused(decoder: AudioDecoder) -> None:
+    """FFmpeg has a decoder, but the server trusts few of them."""
+    film = encode(make_tone(1000, 1, 48_000), "matroska", "ac3", 48_000)
+
+    with pytest.raises(errors.UnknownAudioFormat, match=r"aac, alac, .+ PCM, given ac3$"):
+        await decoder.decode(film)
+
+
 async def test_too_many_bytes_are_refused(decoder: AudioDecoder) -> None:
     with pytest.raises(
         errors.AudioTooLarge,

@@ -1,5 +1,6 @@
 """Decodes sound files outside the event loop, in a process with limits."""
 
+import logging
 import os
 from contextlib import suppress
 from importlib.util import find_spec
@@ -35,6 +36,8 @@ from ouzel.limited_process import (
     TimeLimitExceeded,
 )
 from ouzel.worker_threads import WorkerThreads
+
+logger = logging.getLogger(__name__)
 
 _JOB = "ouzel.audio.decoding_job:create_decoding_job"
 _RETRY_AFTER_S = 1.0
@@ -142,8 +145,9 @@ class AudioDecoder:
                     f"must be decoded in <= {max_bytes} bytes of memory (max_audio_memory_bytes), "
                     "given a sound file that takes more"
                 )
-            case _:
-                return DamagedAudio("a file that is broken")
+            case _:  # FFmpeg or our code fails on this file
+                logger.warning("the decoder of sound files failed: %s", ended)
+                return DamagedAudio("a file that the decoder cannot read")
 
     def _explain_refusal(self, refused: Refused) -> InvalidAudio | EngineUnavailable:
         match refused.kind:
@@ -168,7 +172,7 @@ class _Decoding:
 
     def __init__(self) -> None:
         self._is_abandoned = Event()
-        self._sounds = list[Sound]()  # at most one
+        self._sounds = list[Sound]()  # empty, or one sound
 
     def keep(self, sound: Sound) -> Sound:
         """Returns the sound, in the thread that made it."""

@@ -6,7 +6,7 @@ codecs are decoded, in one thread. No other module of this room imports PyAV, th
 
 from collections.abc import Iterator
 from errno import ENOMEM
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from av.container import InputContainer
 
 CODECS = ("aac", "alac", "flac", "mp1", "mp2", "mp3", "opus", "vorbis")
+_READS_ALL_TAGS = 19  # the first version of PyAV that reads tags of any bytes
 _PCM = "pcm_"  # the beginning of the names of many codecs without compression
 
 
@@ -40,11 +41,22 @@ def read_with_ffmpeg(file: BinaryIO, format_name: str, max_s: float) -> Iterator
     import av  # noqa: PLC0415  an extra
 
     try:
-        with av.open(file, mode="r", format=format_name, metadata_errors="replace") as container:
+        with _open(file, format_name) as container:
             yield from _read_stream(container, _find_stream(container), max_s)
     except (av.FFmpegError, ValueError) as error:
         _raise_for_memory(error)
         raise Refusal(RefusalKind.DAMAGED, "a file that is cut off or broken") from error
+
+
+def _open(file: BinaryIO, format_name: str) -> "InputContainer":
+    """Opens a container. PyAV 18 refuses tags that are not UTF-8 unless it gets another rule."""
+    import av  # noqa: PLC0415  an extra
+
+    is_old = int(av.__version__.partition(".")[0]) < _READS_ALL_TAGS
+    # The stubs of one version only have the argument.
+    options: dict[str, Any] = {"metadata_errors": "replace"} if is_old else {}
+    container: InputContainer = av.open(file, mode="r", format=format_name, **options)
+    return container
 
 
 def _find_stream(container: "InputContainer") -> "AudioStream":
@@ -54,7 +66,8 @@ def _find_stream(container: "InputContainer") -> "AudioStream":
     if stream is None:
         raise Refusal(RefusalKind.NO_STREAM)
     assert isinstance(stream, av.AudioStream)
-    codec = stream.codec.canonical_name
+    # A stream without a decoder has no codec, against the stubs of PyAV.
+    codec = "an unknown codec" if not stream.codec_context else stream.codec.canonical_name
     if codec not in CODECS and not codec.startswith(_PCM):
         raise Refusal(
             RefusalKind.UNKNOWN,

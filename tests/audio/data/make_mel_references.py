@@ -1,6 +1,6 @@
 """Writes mel_references.npz with the features that transformers computes.
 
-    python tests/audio/data/make_mel_references.py
+    PYTHONPATH=. python tests/audio/data/make_mel_references.py
 
 runs from the root of the repository in an environment with transformers and numpy; torch is not
 needed. The file was written with transformers 5.24.0.
