@@ -91,7 +91,7 @@ class Script:
     language: int = EN
     align: Callable[[EngineRequest], NDArray[np.float32]] | None = None
     requests: list[EngineRequest] = field(default_factory=list)
-    options: FakeOptions = FakeOptions()
+    options: FakeOptions = field(default_factory=FakeOptions)
 
     def decodings(self) -> list[EngineRequest]:
         return [each for each in self.requests if each.transcript_rules is not None]
@@ -155,7 +155,7 @@ class _SpeechEngine(FakeEngine):
 
     def _complete(self, output: StepOutput) -> StepOutput:
         request = self._accepted[output.request_id]
-        if request.aligns and self._speech.align is not None:
+        if request.num_aligned_frames and self._speech.align is not None:
             vector = self._speech.align(request).astype("<f4").tobytes()
             return msgspec.structs.replace(output, vector=vector)
         if request.params.max_tokens == 1:
@@ -274,9 +274,7 @@ def list_segments(events: Sequence[TranscriptionEvent]) -> list[Segment]:
 
 def list_times(result: Transcription) -> list[tuple[float, float, str]]:
     """Returns start, end and text of each segment."""
-    return [
-        (round(each.start_s, 3), round(each.end_s, 3), each.text) for each in result.segments
-    ]
+    return [(round(each.start_s, 3), round(each.end_s, 3), each.text) for each in result.segments]
 
 
 def to_frames(time_s: float) -> int:

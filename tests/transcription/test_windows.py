@@ -19,7 +19,9 @@ from tests.transcription.speech import (
 )
 
 
-async def test_adjacent_timestamps_cut_segments_and_the_next_window_begins_at_the_last_one() -> None:
+async def test_adjacent_timestamps_cut_segments_and_the_next_window_begins_at_the_last_one() -> (
+    None
+):
     script = Script(
         {
             0: [Attempt(say(0.0, " One.", 4.0, 4.0, " Two.", 9.0, 9.0, " Cut of"))],

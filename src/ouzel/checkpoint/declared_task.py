@@ -8,6 +8,7 @@ from ouzel.checkpoint.model_files import read_json_object
 from ouzel.checkpoint.model_groups import ENCODERS
 
 CLASSIFIES = "ForSequenceClassification"
+_SPEECH_TYPES = frozenset({"whisper"})
 
 
 def read_declared_task(directory: Path, architecture: str) -> Literal["embed", "score"] | None:
@@ -24,11 +25,15 @@ def read_declared_task(directory: Path, architecture: str) -> Literal["embed", "
     return "embed" if is_headless else None
 
 
-def suggest_task(directory: Path, config: HfConfig) -> Literal["generate", "embed", "score"]:
+def suggest_task(
+    directory: Path, config: HfConfig
+) -> Literal["generate", "embed", "score", "transcribe"]:
     """Returns the task that the files declare, or that the model type suggests.
 
     Raises ModelLoadError.
     """
+    if is_speech_type(config.model_type):
+        return "transcribe"
     names = config.values.get("architectures")
     first = names[0] if isinstance(names, list) and names else ""
     declared = read_declared_task(directory, first if isinstance(first, str) else "")
@@ -48,3 +53,8 @@ def is_encoder(config: HfConfig) -> bool:
 def is_encoder_type(name: str) -> bool:
     """Tells whether a model type, or an architecture of GGUF, has only encoders."""
     return name in ENCODERS.types
+
+
+def is_speech_type(name: str) -> bool:
+    """Tells whether a model type turns speech into text and does nothing else."""
+    return name in _SPEECH_TYPES

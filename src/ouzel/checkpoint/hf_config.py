@@ -15,6 +15,7 @@ from ouzel.checkpoint.model_files import (
     JsonObject,
     brief,
     read_config_json,
+    read_generation_values,
 )
 from ouzel.errors import ModelLoadError
 
@@ -62,6 +63,8 @@ _OWN_NAMES = {
     "opt": {"ffn_dim": "intermediate_size", "activation_function": "hidden_act"},
     "gpt_neox": {"rotary_pct": "partial_rotary_factor", "rotary_emb_base": "rope_theta"},
 }
+# Keys of a model_type in generation_config.json that its graph depends on.
+_GENERATION_KEYS = {"whisper": ("alignment_heads",)}
 # Older checkpoints of these types have the keys of the language model beside vision_config.
 _FLAT = ("paddleocr_vl", "qwen2_vl", "qwen2_5_vl")
 # `version` of MiniCPM-V -> the type of its language model, whose keys stand beside vision_config
@@ -257,7 +260,9 @@ def read_hf_config(directory: Path, source: str = CONFIG_FILE) -> HfConfig:
         raise ModelLoadError(
             f"{directory} has no config.json: it is not a Hugging Face model directory"
         )
-    return HfConfig(use_common_names(read_config_json(directory)), source)
+    values = use_common_names(read_config_json(directory))
+    keys = _GENERATION_KEYS.get(str(values.get("model_type")), ())
+    return HfConfig(read_generation_values(directory, keys) | values, source)
 
 
 def use_common_names(values: JsonObject) -> JsonObject:

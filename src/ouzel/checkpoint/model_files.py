@@ -8,7 +8,7 @@ models, so that reading them takes seconds and less than 2 GB.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -86,6 +86,14 @@ def read_generation_config(directory: Path) -> GenerationConfig:
         if isinstance(value, float) and not math.isfinite(value):
             raise ModelLoadError(f"{path}: {name} must be a number, found {value}")
     return config
+
+
+def read_generation_values(directory: Path, keys: Collection[str]) -> JsonObject:
+    """Returns these keys of `generation_config.json`, as far as the file has them."""
+    if not keys:
+        return {}
+    values = read_json_object(directory / "generation_config.json")
+    return {key: values[key] for key in keys if key in values}
 
 
 def read_special_tokens(directory: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 from ouzel.pooling import VectorForm
 from ouzel.types.engine_info import EngineInfo, EngineStats
 from ouzel.types.engine_messages import AdapterEvent
-from ouzel.types.engine_request import EngineRequest, ImageInput
+from ouzel.types.engine_request import AudioInput, EngineRequest, ImageInput
 from ouzel.types.step_output import StepOutput
 
 
@@ -112,6 +112,8 @@ class ForwardBatch:
     two_way_begins: NDArray[np.int32] | None = None
     # [T] adapter slot of each token, -1: no adapter; None: no adapter in the batch
     adapter_slots: NDArray[np.int32] | None = None
+    # [T] the slot with the sound that a token attends to; None: the model reads no sound
+    audio_slots: NDArray[np.int32] | None = None
     # [T, hidden size]: input of a prediction layer; None for every other model
     hidden_rows: NDArray[np.float32] | None = None
 
@@ -214,6 +216,33 @@ class ImageRunner(Protocol):
         The result has the shape [1 + number of further layers that read features, rows, hidden
         size].
         """
+        ...
+
+
+@runtime_checkable
+class AudioRunner(Protocol):
+    """The audio methods of a runner whose decoder attends to sound (`info.audio`)."""
+
+    def encode_audio(self, audio: AudioInput, slot: int) -> Generator[None]:
+        """Computes the features of a window and writes their keys and values into a slot, a part at
+        each `next`.
+
+        Slots are in [0, info.audio.num_slots).
+        """
+        ...
+
+    @property
+    def cross_queries(self) -> NDArray[np.float32]:
+        """Returns the queries of the alignment heads of all tokens of the last run, [T, columns].
+
+        They are valid until the next run.
+        """
+        ...
+
+    def align(
+        self, queries: NDArray[np.float32], slot: int, num_frames: int
+    ) -> NDArray[np.float32]:
+        """Returns the alignment of tokens with the first frames of a slot, [tokens, frames]."""
         ...
 
 

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.adapter_trial import make_adapters
-from ouzel.engine.base import ForwardBatch, ImageRunner, ModelRunner
+from ouzel.engine.alignments import Alignments
+from ouzel.engine.base import AudioRunner, ForwardBatch, ImageRunner, ModelRunner
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.cache.block_manager import BlockManager
 from ouzel.engine.cache.prefix_store import PrefixStore
@@ -35,6 +36,7 @@ from ouzel.engine.outputs import encode_vector, make_output
 from ouzel.engine.request_faults import find_faults
 from ouzel.engine.sampling.constraints import Constraints, Refusal
 from ouzel.engine.sampling.own_logprobs import score
+from ouzel.engine.scheduling.audio_encoder import AudioEncoder
 from ouzel.engine.scheduling.batch import build_batch, split_logits
 from ouzel.engine.scheduling.chunks import Chunks
 from ouzel.engine.scheduling.image_encoder import (
@@ -89,6 +91,10 @@ class EngineCore:
         self._images: ImageEncoder | NoImages = NO_IMAGES
         if info.has_vision and isinstance(runner, ImageRunner):
             self._images = ImageEncoder(runner, self._blocks.num_cached_tokens)
+        self._alignments: Alignments | None = None
+        if info.audio is not None and isinstance(runner, AudioRunner):
+            self._images = audio = AudioEncoder(runner, info.audio.num_slots)
+            self._alignments = Alignments(runner, audio)
         self._scheduler = Scheduler(
             self._blocks,
             max_num_seqs=info.max_num_seqs,
@@ -214,7 +220,9 @@ class EngineCore:
         )
 
     def _encode_images(self) -> None:
-        """Advances the vision encoder; by a short part only, while a sequence decodes."""
+        """Advances the encoder of images or sound; by a short part only, while a sequence
+        decodes.
+        """
         running, waiting = self._scheduler.running, self._scheduler.waiting
         someone_decodes = any(sequence.num_uncomputed_tokens == 1 for sequence in running)
         try:
@@ -222,11 +230,11 @@ class EngineCore:
                 merge(running, waiting, key=attrgetter("order")), someone_decodes=someone_decodes
             )
         except EncodingFailed as error:
-            logger.exception("an image cannot be encoded")
+            logger.exception("an image or a sound cannot be encoded")
             for sequence in [*running, *waiting]:
-                if any(image.digest == error.digest for image in sequence.request.images):
+                if error.digest in _list_digests(sequence.request):
                     self._requests.end_with_forks(
-                        sequence, FinishReason.ERROR, f"the vision encoder failed: {error}"
+                        sequence, FinishReason.ERROR, f"the encoder failed: {error}"
                     )
 
     def _start(self, choices: list[Sequence], session: Session | None = None) -> None:
@@ -274,6 +282,8 @@ class EngineCore:
         logits = self._runner.run(batch)
         self._proposals.time_step(scheduled, time.perf_counter() - begin)
         sampled, scored = split_logits(scheduled, logits)
+        if self._alignments is not None:
+            self._alignments.note(scheduled)
         for entry in scheduled:
             if self._blocks.states is None or not entry.sequence.proposal:
                 self._blocks.mark_computed(entry.sequence, entry.num_new_tokens)
@@ -318,6 +328,8 @@ class EngineCore:
             if sequence.params.max_tokens == 0:
                 sequence.first_token_at = time.monotonic()
                 sequence.vector = encode_vector(sequence.request.pooling, rows[0])
+                if self._alignments is not None:
+                    sequence.vector = self._alignments.finish(sequence)
                 self._requests.end_with_forks(sequence, FinishReason.LENGTH)
 
     def _score_prompts(self, scheduled: list[Scheduled], logits: NDArray[np.float32]) -> None:
@@ -376,3 +388,9 @@ class EngineCore:
         if sources_and_destinations:
             sources, destinations = zip(*sources_and_destinations, strict=True)
             self._runner.copy_blocks(list(sources), list(destinations))
+
+
+def _list_digests(request: EngineRequest) -> list[bytes]:
+    """Returns the digests of what an encoder must encode for the request."""
+    audio = [] if request.audio is None else [request.audio.digest]
+    return [*audio, *(image.digest for image in request.images)]

@@ -52,6 +52,7 @@ def _faults(request: EngineRequest, info: EngineInfo, blocks: BlockManager) -> I
     for name, ids in _token_ids_in(request).items():
         if any(not 0 <= token_id < info.vocab_size for token_id in ids):
             yield f"{name} must be token ids in [0, {info.vocab_size})"
+    yield from _audio_faults(request, info)
     if request.images:
         yield from _image_faults(request.images, len(token_ids), info)
     if not all(request.params.bad_words):
@@ -62,6 +63,32 @@ def _faults(request: EngineRequest, info: EngineInfo, blocks: BlockManager) -> I
         yield "a beam search cannot have a reasoning budget"
     if request.params.beam_search is not None:
         yield from _beam_search_faults(request, request.params.beam_search, info, blocks)
+
+
+def _audio_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
+    audio, shape = request.audio, info.audio
+    if shape is None:
+        if audio is not None or request.transcript_rules or request.num_aligned_frames:
+            yield "this model reads no sound"
+        return
+    if audio is None:
+        yield "this model transcribes sound, and the request has none"
+    elif audio.shape != (shape.num_mel_bins, shape.num_frames):
+        yield (
+            f"the sound must have {shape.num_mel_bins} mel bins and {shape.num_frames} frames, "
+            f"given {audio.shape}"
+        )
+    elif len(audio.features) != 4 * prod(audio.shape):
+        yield f"the sound must have 4 bytes for each number, given {len(audio.features)} in all"
+    if request.params.beam_search is not None:
+        yield "a transcript cannot have a beam search"
+    if request.num_aligned_frames and not (shape.can_align and request.params.max_tokens == 0):
+        yield "an alignment needs a model with alignment heads, and max_tokens 0"
+    if not 0 <= request.num_aligned_frames <= shape.num_encoder_frames:
+        yield (
+            f"num_aligned_frames must be from 0 to {shape.num_encoder_frames}, given "
+            f"{request.num_aligned_frames}"
+        )
 
 
 def _pooling_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:

@@ -119,16 +119,24 @@ class EngineCalls:
             )
         )
 
-    async def align(self, prompt: Sequence[int], audio: AudioInput) -> NDArray[np.float32]:
-        """Returns the attention of each prompt token to the sound, [tokens, encoder frames]."""
+    async def align(
+        self, prompt: Sequence[int], audio: AudioInput, num_frames: int
+    ) -> NDArray[np.float32]:
+        """Returns the attention of each prompt token to the first frames of the encoder.
+
+        The result is [tokens, num_frames].
+        """
         request = self._make_request(prompt, audio, SamplingParams(max_tokens=0))
+        # All tokens must be computed: a salt of its own keeps the request from cached ones.
+        salt = f"{request.cache_salt}:{request.request_id}"
+        request = msgspec.structs.replace(request, num_aligned_frames=num_frames, cache_salt=salt)
         content: bytes | None = None
-        async with aclosing(self._run(msgspec.structs.replace(request, aligns=True))) as outputs:
+        async with aclosing(self._run(request)) as outputs:
             async for output in outputs:
                 content = output.vector or content
         if content is None:
             raise EngineFailed("the engine gave no alignment of the words with the sound")
-        matrix = np.frombuffer(content, "<f4").reshape(len(prompt), -1)
+        matrix = np.frombuffer(content, "<f4").reshape(len(prompt), num_frames)
         if not np.isfinite(matrix).all():
             raise EngineFailed(
                 "the alignment of the words is not finite: "

@@ -7,6 +7,7 @@ text before it, unless the model needed a high temperature for that.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 from ouzel.transcription.decoding import is_silence
 from ouzel.transcription.events import Segment, SegmentDone, TextDelta
@@ -116,11 +117,14 @@ class WindowLoop:
         decoding, decoder = window.decoding, self._decoder
         token_ids = decoding.token_ids[cut.begin : cut.end]
         offset_s = self._seek / FRAMES_PER_S
+        # A timestamp may lie behind the sound; a chunk must not reach into the next one.
+        is_chunk = self._options.chunking == "vad"
+        limit_s = self._end / FRAMES_PER_S if is_chunk else inf
         segment = Segment(
             id=0,  # the place among all segments is known later
             seek=self._seek,
-            start_s=offset_s + cut.start_s,
-            end_s=offset_s + cut.end_s,
+            start_s=min(offset_s + cut.start_s, limit_s),
+            end_s=min(offset_s + cut.end_s, limit_s),
             text=decode_text(token_ids, decoder.prompts.tokens, decoder.tokenizer),
             token_ids=token_ids,
             temperature=decoding.temperature,

@@ -1,7 +1,6 @@
 """Computes the times of words from the attention of the model's alignment heads.
 
-The method and its constants come from openai-whisper's `timing.py`. Two details differ. The
-engine normalises attention over the whole window, also where the sound ends earlier. The
+The method and its constants come from openai-whisper's `timing.py`. One detail differs: the
 probability of a word comes from the logprobs of the transcript, not of the aligned prompt, so it
 costs no further computation.
 """
@@ -70,9 +69,12 @@ class WordAligner:
         if not text_ids:
             return spoken
         probabilities = [probability for of_segment in pairs for _, probability in of_segment]
-        matrix = await self._calls.align(self._prompts.make_aligned(text_ids), audio)
+        num_encoder_frames = max(num_frames // _FRAMES_PER_ENCODER_FRAME, 1)
+        matrix = await self._calls.align(
+            self._prompts.make_aligned(text_ids), audio, num_encoder_frames
+        )
         # Rows from <|notimestamps|> on: a token attends to the sound of the next one.
-        rows = matrix[len(self._prompts.start) : -1, : num_frames // _FRAMES_PER_ENCODER_FRAME]
+        rows = matrix[len(self._prompts.start) : -1]
         words = await asyncio.to_thread(self._find_words, rows, text_ids, probabilities)
         segments = place_words(
             words,
@@ -92,5 +94,5 @@ class WordAligner:
         probabilities: Sequence[float],
     ) -> list[AlignedWord]:
         words = split_words(text_ids, self._tokenizer, self._prompts.language)
-        begins = find_row_begins(-rows) if rows.shape[1] else np.zeros(len(rows), np.int64)
+        begins = find_row_begins(-rows)
         return align_words(words, begins / _ENCODER_FRAMES_PER_S, probabilities)

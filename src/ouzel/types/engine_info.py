@@ -11,7 +11,8 @@ class AudioShape(msgspec.Struct, frozen=True, kw_only=True):
     num_mel_bins: int
     num_frames: int  # frames of a window: 3000 of 10 ms
     num_encoder_frames: int  # frames that the decoder attends to: 1500 of 20 ms
-    can_align: bool = False  # the model has alignment heads: see EngineRequest.aligns
+    num_slots: int = 1  # windows that sequences can attend to at the same time
+    can_align: bool = False  # the model has alignment heads: EngineRequest.num_aligned_frames
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -103,10 +103,11 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     adapter: str = ""  # name of a loaded adapter; empty: the base model
     audio: AudioInput | None = None  # the sound that the decoder of a speech model attends to
     transcript_rules: TranscriptRules | None = None
-    # With max_tokens 0: StepOutput.vector tells which frames of the sound each prompt token attends
-    # to, float32 [prompt tokens, encoder frames]: the attention of the alignment heads, normalised
-    # over the tokens, median-filtered over the frames, and averaged over the heads.
-    aligns: bool = False
+    # Above 0, and with max_tokens 0: StepOutput.vector tells which of the first so many frames of
+    # the encoder each prompt token attends to, float32 [prompt tokens, frames]: the attention of
+    # the alignment heads, normalised over the tokens, median-filtered over the frames, and
+    # averaged. The salt must be the request's own: no token may come from the prefix cache.
+    num_aligned_frames: int = 0
 
     @property
     def is_background(self) -> bool:

@@ -57,6 +57,7 @@ from ouzel.backends.openvino.runners.row_padding import num_padding_blocks
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.backends.openvino.runners.state_tables import StateTables, state_tables
 from ouzel.backends.openvino.runners.vision_runner import VisionRunner
+from ouzel.backends.openvino.speech_loader import compile_audio_parts, make_audio_runner
 from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import discard_entry
@@ -269,6 +270,7 @@ def make_runner(
     check_operations(core, language_model.graph, engine.device)
     with give_back_pages(language_model.mappings):
         vision = make_vision_runner(core, language_model, engine)
+        audio_parts = compile_audio_parts(core, language_model, engine)
         engine = resolve_auto_precision(core, engine, language_model)
         fused = fuse_graphs(core, language_model, engine, attends=attends)
         compiled, *further = compile_graphs(core, fused, language_model, engine)
@@ -279,6 +281,13 @@ def make_runner(
         free_bytes = min(free_bytes, limit_bytes)
     free_bytes = subtract_adapter_bytes(language_model.adapters, model, free_bytes)
     max_model_len = language_model.context_length(model.max_model_len)
+    audio = None
+    if language_model.speech is not None:
+        [filling] = further
+        further = []
+        audio = make_audio_runner(
+            audio_parts, filling, language_model.speech, engine, free_bytes=free_bytes
+        )
     plan, state_plan = plan_memory(
         (cache, states),
         max_model_len,
@@ -305,6 +314,7 @@ def make_runner(
         max_num_batched_tokens=engine.max_num_batched_tokens,
         num_state_slots=state_plan.num_slots,
         has_vision=vision is not None,
+        audio=None if audio is None else audio.shape,
         attends_to_whole_images=language_model.attends_to_whole_images,
         attends_to_whole_prompts=language_model.attends_to_whole_prompts,
         is_deterministic=engine.deterministic or keeps_bits,
@@ -321,7 +331,9 @@ def make_runner(
         StateTables(states, state_plan),
     )
     prediction = make_prediction_runner(further, caches[0], served, info)
-    return OpenVINORunner(compiled, caches, served, info, vision=vision, prediction=prediction)
+    return OpenVINORunner(
+        compiled, caches, served, info, vision=vision, prediction=prediction, audio=audio
+    )
 
 
 def make_prediction_runner(

@@ -11,6 +11,8 @@ from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import family
+from ouzel.backends.openvino.speech import Build as BuildAudioEncoder
+from ouzel.backends.openvino.speech import speech_family
 from ouzel.backends.openvino.vision import VisionFamily, vision_family
 from ouzel.backends.openvino.weights.leftovers import (
     EMBEDDING,
@@ -63,6 +65,8 @@ def build_model(
             vector_head=vector_head,
         )
         text = text_model(config, weights)
+        if (build_encoder := speech_family(config)) is not None:
+            return _add_audio_encoder(build(text, builder), build_encoder, config, weights, plan)
         if vision is None or images is None:
             return build(text, builder)
         if images.attends_to_whole_prompts:
@@ -71,8 +75,7 @@ def build_model(
             # tokens of the prompt.
             text = text.with_values(use_bidirectional_attention=None)
         model = build(text, builder)
-        width: WidthOption = "f32" if plan.layers == "f32" else "bf16"
-        encoder = vision.build(config, VisionBuilder(weights, width))
+        encoder = vision.build(config, VisionBuilder(weights, _choose_encoder_width(plan)))
         return replace(
             model,
             vision=encoder,
@@ -84,6 +87,22 @@ def build_model(
             f"OpenVINO could not build a {config.model_type} graph from this config.json: "
             f"{str(error).splitlines()[0]}"
         ) from error
+
+
+def _add_audio_encoder(
+    model: LanguageModel,
+    build: BuildAudioEncoder,
+    config: HfConfig,
+    weights: Weights,
+    plan: WeightPlan,
+) -> LanguageModel:
+    assert model.speech is not None, "families with an audio encoder make a speech model"
+    encoder = build(config, VisionBuilder(weights, _choose_encoder_width(plan)))
+    return replace(model, speech=replace(model.speech, encoder=encoder))
+
+
+def _choose_encoder_width(plan: WeightPlan) -> WidthOption:
+    return "f32" if plan.layers == "f32" else "bf16"
 
 
 def text_model(config: HfConfig, weights: Weights) -> HfConfig:
@@ -117,6 +136,8 @@ def check_use(
     """
     text = config.text_model()
     left_out = () if model.vision is None else model.vision.left_out
+    if model.speech is not None and model.speech.encoder is not None:
+        left_out = model.speech.encoder.left_out
     refuse_leftovers(
         text,
         tensors.names(),

@@ -16,6 +16,7 @@ from ouzel.backends.openvino.kernels.softcap import (
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.one_thread import keep_gates_apart
+from ouzel.backends.openvino.speech_model import AudioEncoderModel
 from ouzel.backends.openvino.vision_model import VisionModel
 from ouzel.backends.openvino.withheld_instructions import withholds_bf16, withholds_int8
 from ouzel.config import EngineConfig
@@ -120,6 +121,16 @@ def compile_vision(
     if engine.device == "CPU":
         properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
     return _compile(core, vision.parts, engine, properties, "the vision encoder")
+
+
+def compile_audio_encoder(
+    core: ov.Core, encoder: AudioEncoderModel, engine: EngineConfig
+) -> list[ov.CompiledModel]:
+    """Compiles the parts of an audio encoder."""
+    properties = _shared_properties(engine)
+    if engine.device == "CPU":
+        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
+    return _compile(core, encoder.parts, engine, properties, "the audio encoder")
 
 
 def compile_encoder(

@@ -14,6 +14,7 @@ from ouzel.backends.openvino.graph.key_scales import KeyScales, scale_keys
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.speech_model import SpeechModel
 from ouzel.backends.openvino.vision_model import VisionModel
 from ouzel.backends.openvino.weights.source import Tensor
 
@@ -97,6 +98,7 @@ class LanguageModel:
     mappings: tuple[mmap.mmap, ...] = ()
     unmapped_bytes: int = 0  # the bytes of weights that no file holds
     vision: VisionModel | None = None  # None: the model takes no images
+    speech: SpeechModel | None = None  # None: the model reads no sound
     # the tokens of an image attend to each other in both directions
     attends_to_whole_images: bool = False
     attends_to_whole_prompts: bool = False  # so do all tokens of a prompt
@@ -114,8 +116,10 @@ class LanguageModel:
     @property
     def graphs(self) -> list[ov.Model]:
         """Returns the model's graph; with a prediction its layer, its head and its embedding if it
-        has them.
+        has them; of a speech model also the graph that fills slots.
         """
+        if self.speech is not None:
+            return [self.graph, self.speech.filling]
         if self.prediction is None:
             return [self.graph]
         further = (self.prediction.layer, self.prediction.head, self.prediction.embedding)

@@ -7,7 +7,7 @@ import pkgutil
 from pathlib import Path
 from typing import Literal
 
-Folder = Literal["models", "encoders", "vision"]
+Folder = Literal["models", "encoders", "vision", "speech"]
 
 
 def list_types(*folders: Folder) -> list[str]:

@@ -3,14 +3,14 @@
 The rules: a checkpoint whose config.json names a model for sequence classification scores. A
 checkpoint from sentence-transformers (with modules.json) makes embeddings, unless
 `config_sentence_transformers.json` calls it a CrossEncoder, which scores. An encoder makes
-embeddings, and so does a decoder without its head (Qwen3Model). Everything else generates. The
-user's option overrides these rules.
+embeddings, and so does a decoder without its head (Qwen3Model). A speech model transcribes.
+Everything else generates. The user's option overrides these rules.
 """
 
 from pathlib import Path
 
 from ouzel.backends.openvino.encoders import encoder_family
-from ouzel.checkpoint.declared_task import CLASSIFIES, read_declared_task
+from ouzel.checkpoint.declared_task import CLASSIFIES, is_speech_type, read_declared_task
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.model import TaskOption
 from ouzel.errors import ModelLoadError
@@ -26,6 +26,12 @@ def find_task(config: HfConfig, directory: Path, option: TaskOption) -> Task:
     """
     architecture = read_architecture(config)
     reads_whole = encoder_family(config) is not None
+    if is_speech_type(config.model_type):
+        if option not in ("auto", "transcribe"):
+            raise ModelLoadError(f"task {option}: a {config.model_type} only transcribes")
+        return "transcribe"
+    if option == "transcribe":
+        raise ModelLoadError(f"task transcribe: a {config.model_type} reads no sound")
     if option == "score" and reads_whole and not architecture.endswith(CLASSIFIES):
         name = architecture or "this encoder"
         raise ModelLoadError(f"task score: {name} has no head that scores")

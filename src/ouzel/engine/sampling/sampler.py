@@ -1,8 +1,8 @@
 """Turns logits into tokens.
 
-Order of operations: logit_bias, penalties, bans (allowed_token_ids, bad_words,
-no_repeat_ngram_size, min_tokens), the due end of a reasoning, the grammar's mask, temperature,
-top_k, min_p, top_p, typical_p, draw. Logprobs are of the model's own distribution, before all of
+Order of operations: the rules of a transcript, logit_bias, penalties, bans (allowed_token_ids,
+bad_words, no_repeat_ngram_size, min_tokens), the due end of a reasoning, the grammar's mask,
+temperature, top_k, min_p, top_p, typical_p, draw. Logprobs are of the model's own distribution, before all of
 this. `tests/engine/reference_sampling.py` has plain reference functions.
 
 The row's own parameters alone choose one of three ways to a token, so batch neighbours never
@@ -36,6 +36,7 @@ from ouzel.engine.sampling.draws import (
 from ouzel.engine.sampling.own_logprobs import OwnLogprobs
 from ouzel.engine.sampling.penalties import penalise
 from ouzel.engine.sampling.token_race import TokenRace, exponentials
+from ouzel.engine.sampling.transcript_rules import apply_transcript_rules
 from ouzel.engine.state.columns import ColumnSums, Row, largest
 from ouzel.engine.state.sequence import Sequence
 from ouzel.engine.state.token_bans import TokenBans
@@ -67,9 +68,12 @@ class PreparedRow(msgspec.Struct, frozen=True):
 def prepare(row: Row, sequence: Sequence) -> PreparedRow:
     """Adjusts the row and computes the model's own logprobs if they are requested.
 
-    The row is adjusted in place, or in a copy if the logprobs still need it.
+    The row is adjusted in place, or in a copy if the logprobs still need it. The logprobs of a
+    transcript are those of the tokens that its rules allow, as in openai-whisper.
     """
-    params = sequence.params
+    params, rules = sequence.params, sequence.request.transcript_rules
+    if rules is not None:
+        apply_transcript_rules(row, sequence.token_ids[sequence.num_prompt_tokens :], rules)
     own_logprobs = (
         None
         if params.num_logprobs is None

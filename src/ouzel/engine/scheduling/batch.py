@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.flat_batch import build_flat_batch, prefix_sums
+from ouzel.engine.scheduling.audio_encoder import AudioEncoder
 from ouzel.engine.scheduling.batch_images import TokenRows, find_image_rows, place_in_grids
 from ouzel.engine.scheduling.image_encoder import NO_IMAGES, ImageEncoder, NoImages
 from ouzel.engine.scheduling.scheduler import Scheduled
@@ -63,6 +64,7 @@ def build_batch(
         image_features=image_features,
         two_way_begins=_two_way_begins(scheduled),
         adapter_slots=_adapter_slots(scheduled),
+        audio_slots=_audio_slots(scheduled, images) if isinstance(images, AudioEncoder) else None,
     )
 
 
@@ -124,6 +126,12 @@ def _adapter_slots(scheduled: list[Scheduled]) -> NDArray[np.int32] | None:
     slots = np.array(
         [-1 if adapter is None else adapter.slot for adapter in adapters], dtype=np.int32
     )
+    return np.repeat(slots, list(map(_num_rows, scheduled)))
+
+
+def _audio_slots(scheduled: list[Scheduled], audio: AudioEncoder) -> NDArray[np.int32]:
+    """Returns the slot with the sound of each row."""
+    slots = np.array([audio.slot(entry.sequence) for entry in scheduled], dtype=np.int32)
     return np.repeat(slots, list(map(_num_rows, scheduled)))
 
 

@@ -68,6 +68,9 @@ def find_choice(
     `attends` tells whether the kernels compute attention. `free_bytes` is the memory that is free
     for the model after its weights.
     """
+    if language_model.speech is not None and engine.kv_cache_dtype == "auto":
+        # No text is long enough for a trial, and u8 rounds the keys of the sound.
+        return CacheChoice(with_f16(engine), None)
     if not has_choice(core, engine) or not f16_block_bytes(language_model.graphs):
         return CacheChoice(engine, None)
     verdict = load_verdict(entry, model)

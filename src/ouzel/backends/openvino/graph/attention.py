@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.nodes import Node, empty, get_output, int32, merge_heads, real
-from ouzel.backends.openvino.graph.paged import PagedGraph
+from ouzel.backends.openvino.graph.paged import PagedGraph, Paging
 from ouzel.backends.openvino.library import op, ops, ov
 
 SOFTCAP = "softcap"  # the note of a node whose soft cap the runtime does not compute
@@ -44,6 +44,7 @@ def paged_attention(
     slopes: NDArray[np.float32] | None = None,
     writes_cache: bool = True,
     attends_two_ways: bool = True,
+    paging: Paging | None = None,
 ) -> Node:
     """Computes attention for queries, keys [T, heads, key_dim] and values as rows.
 
@@ -53,8 +54,10 @@ def paged_attention(
     have one logit for each query head, `slopes` the score that a query head loses for each token
     between query and key (ALiBi). With `writes_cache` False the layer reads the cache of an
     earlier layer, and its keys and values have no effect. With `attends_two_ways` two-way tokens
-    attend to each other, if the model has any.
+    attend to each other, if the model has any. `paging` has the inputs of the cache, by default
+    those for the cache of the tokens themselves.
     """
+    paging = paging or graph.own_paging
     two_way_tokens = empty(np.int32)
     if graph.two_way_tokens is not None and attends_two_ways:
         two_way_tokens = graph.two_way_tokens
@@ -64,11 +67,11 @@ def paged_attention(
         value,
         cache.key,
         cache.value,
-        *graph.paging,
+        *paging.tables,
         real(scale),
         int32(sliding_window),
         empty(np.float32) if slopes is None else ops.constant(slopes),  # ALiBi slopes
-        graph.max_context_len,
+        paging.max_context_len,
         empty(np.int32),  # score aggregation windows
         empty(np.int32),  # cache rotation: block indices
         empty(np.int32),  # cache rotation: deltas

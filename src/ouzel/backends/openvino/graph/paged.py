@@ -16,7 +16,21 @@ from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Matrix
 
 _PAGING = ("past_lens", "subsequence_begins", "block_indices", "block_indices_begins")
+_CROSS_PAGING = (
+    "cross_past_lens",
+    "cross_subsequence_begins",
+    "cross_block_indices",
+    "cross_block_indices_begins",
+)
 _STATE_PAGING = ("state_slots", "state_slots_begins", "state_interval")
+
+
+@dataclass(frozen=True)
+class Paging:
+    """The inputs that tell attention which blocks of a cache each sequence reads and writes."""
+
+    tables: Sequence[Node]  # lengths in the cache, begins of sequences, blocks, begins of blocks
+    max_context_len: Node
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,17 @@ class PagedGraph:
         self._sampled_rows = self.input("sampled_rows", [-1], ov.Type.i64)
         self.paging = [self.input(name, [-1], ov.Type.i32) for name in _PAGING]
         self.max_context_len = self.input("max_context_len", [], ov.Type.i32)
+
+    @property
+    def own_paging(self) -> Paging:
+        """Returns the inputs for the cache of the tokens themselves."""
+        return Paging(self.paging, self.max_context_len)
+
+    @cached_property
+    def cross_paging(self) -> Paging:
+        """Adds the inputs for the cache of the sound that the tokens attend to."""
+        tables = [self.input(name, [-1], ov.Type.i32) for name in _CROSS_PAGING]
+        return Paging(tables, self.input("cross_max_context_len", [], ov.Type.i32))
 
     def input(self, name: str, shape: list[int], dtype: ov.Type) -> Node:
         parameter = ops.parameter(shape, dtype)
@@ -162,3 +187,10 @@ class PagedGraph:
             result.output(0).set_names({output})
             results.append(result)
         return ov.Model(results, self.parameters, "ouzel")
+
+    def finish_used(self, rows: Node, name: str) -> ov.Model:
+        """Returns the finished graph of a further part of a model, without the inputs that no
+        operation takes.
+        """
+        self.parameters = [each for each in self.parameters if each.output(0).get_target_inputs()]
+        return self.finish(rows, name)

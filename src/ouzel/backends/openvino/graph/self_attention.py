@@ -41,6 +41,7 @@ class AttentionShape:
     input_size: int = 0  # columns of the rows that queries, keys and values take; 0: hidden_size
     softcap: float = 0.0  # scaled products become softcap * tanh(product / softcap); 0: they stay
     qkv_bias: bool = False
+    key_has_bias: bool = True  # False: with `qkv_bias` only queries and values have biases
     output_bias: bool = False
     qk_norm: QkNorm | None = None
     gate: Gate | None = None
@@ -186,6 +187,7 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
     if shape.gate == "in query":
         assert not (shape.is_fused or shape.num_paired_dims)
         sizes[0] *= 2
+    biases = [shape.qkv_bias, shape.qkv_bias and shape.key_has_bias, shape.qkv_bias]
     orders = [head_order(num_heads, shape) for num_heads in heads[:2]] + [None]
     num_columns = shape.input_size or shape.hidden_size
     if shape.is_fused:
@@ -199,8 +201,10 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
             row_order=fused_order(shape),
         )
     return [
-        b.linear(rows, prefix + name, num_columns, size, has_bias=shape.qkv_bias, row_order=order)
-        for name, size, order in zip(("q_proj", "k_proj", "v_proj"), sizes, orders, strict=True)
+        b.linear(rows, prefix + name, num_columns, size, has_bias=has_bias, row_order=order)
+        for name, size, has_bias, order in zip(
+            ("q_proj", "k_proj", "v_proj"), sizes, biases, orders, strict=True
+        )
     ]
 
 

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.adapters.adapter_slots import AdapterSlots
 from ouzel.backends.openvino.cache.kv_cache import KvCache
 from ouzel.backends.openvino.graph.attention import TWO_WAY_BEGINS
+from ouzel.backends.openvino.graph.cross_attention import CROSS_QUERIES
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.assistant_runner import AssistantRunner
+from ouzel.backends.openvino.runners.audio_runner import AudioRunner
 from ouzel.backends.openvino.runners.chunked_rows import ChunkedRows, is_in_chunks
 from ouzel.backends.openvino.runners.graph_request import GraphRequest
 from ouzel.backends.openvino.runners.image_rows import features_shape, image_inputs
@@ -25,7 +27,7 @@ from ouzel.backends.openvino.runners.tables import TableRows
 from ouzel.backends.openvino.runners.vision_runner import VisionRunner
 from ouzel.engine.base import CacheRows, ForwardBatch
 from ouzel.types.engine_info import EngineInfo
-from ouzel.types.engine_request import ImageInput
+from ouzel.types.engine_request import AudioInput, ImageInput
 
 
 def position_axes(compiled: ov.CompiledModel) -> tuple[int, ...]:
@@ -63,22 +65,27 @@ class OpenVINORunner:
         *,
         vision: VisionRunner | None = None,
         prediction: PredictionRunner | AssistantRunner | None = None,
+        audio: AudioRunner | None = None,
     ) -> None:
         self.info = info
         self.prediction = prediction
         # hidden rows of the last batch, [T, hidden_size]; empty without a prediction layer
         self.hidden_rows = np.zeros((0, language_model.hidden_size), np.float32)
-        self._hidden_output, self._logits_output = (
-            find_output(compiled, name) for name in ("hidden_rows", "logits")
+        self._hidden_output, self._logits_output, self._queries_output = (
+            find_output(compiled, name) for name in ("hidden_rows", "logits", CROSS_QUERIES)
         )
         self._vision = vision
+        self._audio = audio
         self._features_shape = features_shape(compiled)
         self._compiled = compiled
         self._kv_cache, self._states = caches
         self._weights = language_model.arrays
         self._ropes = language_model.ropes
         self._query_scale = language_model.query_scale
-        self._request = GraphRequest(compiled, self._kv_cache.tensors | self._states.tensors)
+        tensors = self._kv_cache.tensors | self._states.tensors
+        if audio is not None:
+            tensors |= audio.slots.tensors
+        self._request = GraphRequest(compiled, tensors)
         self._adapters = None
         if language_model.adapters is not None:
             self._adapters = AdapterSlots(language_model.adapters, info.max_loras, self._request)
@@ -130,6 +137,12 @@ class OpenVINORunner:
             inputs |= two_way_inputs(batch)
         if self._adapters is not None:
             inputs |= self._adapters.inputs(batch)
+        if self._audio is not None:
+            # A check of the model runs without sound: it attends to whatever slot 0 holds.
+            slots = batch.audio_slots
+            inputs |= self._audio.slots.reading_inputs(
+                np.zeros(len(batch.token_ids), np.int32) if slots is None else slots
+            )
         return inputs
 
     def output(self, index: int) -> NDArray[np.float32]:
@@ -149,6 +162,20 @@ class OpenVINORunner:
     def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
         assert self._vision is not None, "the model takes no images"
         return self._vision.encode(image)
+
+    def encode_audio(self, audio: AudioInput, slot: int) -> Generator[None]:
+        assert self._audio is not None, "the model reads no sound"
+        return self._audio.encode(audio, slot)
+
+    @property
+    def cross_queries(self) -> NDArray[np.float32]:
+        return self._request.output(self._queries_output)
+
+    def align(
+        self, queries: NDArray[np.float32], slot: int, num_frames: int
+    ) -> NDArray[np.float32]:
+        assert self._audio is not None, "the model reads no sound"
+        return self._audio.align(queries, slot, num_frames)
 
     def _keep_states(self, batch: ForwardBatch) -> None:
         """Writes the final states of sequences in chunks, which are outputs, into their slots."""
@@ -192,6 +219,7 @@ class OpenVINORunner:
             self._states,
             self._weights,
             self._vision,
+            self._audio,
             self.prediction,
         )
         del self._adapters

@@ -1,0 +1,39 @@
+"""Compiles the audio encoder of a speech model, and makes its runner."""
+
+from ouzel.backends.openvino.compilation import compile_audio_encoder
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runners.audio_runner import AudioRunner
+from ouzel.backends.openvino.runners.cross_slots import (
+    CrossSlots,
+    find_cross_tables,
+    plan_slots,
+)
+from ouzel.backends.openvino.speech_model import SpeechModel
+from ouzel.config import EngineConfig
+
+
+def compile_audio_parts(
+    core: ov.Core, language_model: LanguageModel, engine: EngineConfig
+) -> list[ov.CompiledModel]:
+    """Compiles the parts of the audio encoder; returns none for a model without one."""
+    speech = language_model.speech
+    if speech is None or speech.encoder is None:
+        return []
+    return compile_audio_encoder(core, speech.encoder, engine)
+
+
+def make_audio_runner(
+    parts: list[ov.CompiledModel],
+    filling: ov.CompiledModel,
+    speech: SpeechModel,
+    engine: EngineConfig,
+    *,
+    free_bytes: int,
+) -> AudioRunner:
+    assert speech.encoder is not None, "a built speech model has an encoder"
+    num_frames = speech.encoder.num_encoder_frames
+    tables = find_cross_tables(filling)
+    num_slots = plan_slots(tables, num_frames, engine.max_num_seqs, free_bytes)
+    slots = CrossSlots(tables, num_frames, num_slots)
+    return AudioRunner(parts, filling, speech, slots)
