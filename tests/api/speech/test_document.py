@@ -1,4 +1,4 @@
-"""The programs of docs/how-to/transcriptions.md run against a server."""
+"""Runs the programs of docs/how-to/transcriptions.md against a server."""
 
 import subprocess
 import sys
