@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from ouzel import __version__
 from ouzel.api.endpoint.model_pulls import ModelPuller
+from ouzel.api.endpoint.speech_services import SpeechServices
 from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import LimitsConfig, MediaConfig, ServerConfig
@@ -97,6 +98,7 @@ class ServerSetup:
     hosted: HostedKinds = NO_HOSTED_KINDS  # tools that the server runs
     containers: Containers | None = None  # not None: models run code, with the server's store
     max_file_bytes: int = 2**20
+    speech: SpeechServices | None = None  # not None: speech models can be served
     vector_bytes_per_key: int = 2**30  # limit of the vector stores of a key
     # models beside this one; their limits, config and store_url are ignored
     further: tuple["ServerSetup", ...] = ()
@@ -145,6 +147,7 @@ class ServerSetup:
             reads_bare_calls=self.reads_bare_calls,
             is_demo=self.is_demo,
             sentences=self.sentences,
+            is_speech=engine.info.task == "transcribe",
             cuts_long_texts=self.cuts_long_texts,
             max_document_pieces=self.max_document_pieces,
             created=1_700_000_000,

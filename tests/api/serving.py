@@ -146,6 +146,7 @@ class RunningServer:
             max_file_bytes=setup.max_file_bytes,
             containers=setup.containers,
             media=setup.media,
+            speech=setup.speech,
         )
         app = build_app(ModelChanges(self.catalogue, host, setup.puller))
         self._server = HttpServer(app, limits)

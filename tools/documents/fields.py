@@ -94,8 +94,9 @@ def _endpoints() -> dict[str, type[msgspec.Struct]]:
     """Returns the endpoints and their bodies, except bodies that inherit from another body."""
     paths: dict[type[msgspec.Struct], str] = {}
     for operation in DOCUMENTED:
-        if operation.bodies and operation.words == "openai":
-            paths.setdefault(operation.bodies[0], operation.path.removeprefix("/v1"))
+        body = operation.bodies[0] if operation.bodies else operation.form_body
+        if body is not None and operation.words == "openai":
+            paths.setdefault(body, operation.path.removeprefix("/v1"))
     return {path: body for body, path in paths.items() if not set(body.__mro__[1:]) & paths.keys()}
 
 
@@ -165,6 +166,8 @@ def _type_in_words(schema: JsonSchema) -> str:
             words = f"list of {named}{_length(schema, 'Items', 'entries')}"
         case {"type": "object", "additionalProperties": dict(values)}:
             words = f"object of {_type_in_words(values)}{_length(schema, 'Properties', 'entries')}"
+        case {"type": "string", "format": "binary"}:
+            words = "file"
         case {"type": "string"}:
             words = f"string{_length(schema, 'Length', 'characters')}"
         case {"type": str(kind)}:

@@ -45,6 +45,7 @@ from ouzel.api.openai import (
 )
 from ouzel.api.ovms import chat as ovms_chat
 from ouzel.api.ovms import completions as ovms_completions
+from ouzel.api.ovms import speech as ovms_speech
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms import vectors as ovms_vectors
 from ouzel.api.ranking import rerank, score
@@ -54,6 +55,7 @@ from ouzel.api.responses.socket import endpoint as socket
 from ouzel.api.site import playground
 from ouzel.api.site.endpoint import Site
 from ouzel.api.site.index import Index
+from ouzel.api.speech import transcriptions
 from ouzel.api.tei import embed as tei_embed
 from ouzel.api.tei import info as tei_info
 from ouzel.api.tei import rerank as tei_rerank
@@ -90,6 +92,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *tei_rerank.OPERATIONS,
     *tei_root.OPERATIONS,
     *tei_info.OPERATIONS,
+    *transcriptions.OPERATIONS,
     *tokenize.OPERATIONS,
     *render.OPERATIONS,
     *stored_chats.OPERATIONS,  # behind the paths without an id
@@ -110,6 +113,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *ovms_chat.OPERATIONS,
     *ovms_completions.OPERATIONS,
     *ovms_vectors.OPERATIONS,
+    *ovms_speech.OPERATIONS,
     *ovms_status.OPERATIONS,
     *ollama_chat.OPERATIONS,
     *ollama_generate.OPERATIONS,

@@ -52,6 +52,7 @@ class ServedModel:
     max_document_pieces: int = 10_000
     # settings of a model for vectors or scores; None: the model generates
     sentences: SentenceFiles | None = None
+    is_speech: bool = False  # the model turns speech into text
     # the model is unloaded when it is idle, and loaded for a request
     comes_and_goes: bool = False
     # adapter of its requests; engine and all else are shared with the base model

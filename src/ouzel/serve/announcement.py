@@ -5,8 +5,6 @@ import shlex
 import sys
 from ipaddress import ip_address
 
-import msgspec
-
 import ouzel
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.example import Example, make_chat_example, make_example
@@ -60,14 +58,15 @@ def _text(catalogue: Catalogue, listener: Listener, server: ServerConfig) -> str
 
 
 def _command(example: Example, listener: Listener, server: ServerConfig) -> str:
-    command = ["curl", f"{listener.url}/v1{example.path}", "-H 'Content-Type: application/json'"]
+    command = ["curl", f"{listener.url}/v1{example.path}"]
+    if not example.is_form:
+        command.append("-H 'Content-Type: application/json'")
     if listener.unix is not None:
         command.append(f"--unix-socket {shlex.quote(listener.address)}")
     if server.api_key:
         # The shell inserts the variable: keys are not printed.
         command.append('-H "Authorization: Bearer $API_KEY"')
-    command.append(f"-d {shlex.quote(msgspec.json.encode(example.body).decode())}")
-    return " ".join(command)
+    return " ".join([*command, *example.curl_arguments()])
 
 
 def _is_open(listener: Listener) -> bool:

@@ -103,6 +103,7 @@ async def load_served_model(
         cuts_long_texts=options.model.truncate,
         max_document_pieces=options.model.max_document_chunks,
         sentences=sentences,
+        is_speech=info.task == "transcribe",
         comes_and_goes=options.loads_on_request,
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
@@ -112,12 +113,12 @@ async def load_served_model(
 
 
 def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> SentenceFiles | None:
-    """Reads the sentence-transformers files; returns None for a model that generates.
+    """Reads the sentence-transformers files; returns None for a model that writes text.
 
     With --profile ovms vectors have length 1, and the default prompt of the files is ignored, as in
     OpenVINO Model Server. Raises ModelLoadError.
     """
-    if info.task == "generate":
+    if info.task in ("generate", "transcribe"):
         return None
     is_ovms = options.server.profile == "ovms"
     kind: ModelKind = "decoder" if info.num_blocks or info.is_causal else "encoder"

@@ -69,6 +69,13 @@ def chat_logprobs(
     return ChatLogprobs([_content_logprob(position, model, text_of) for position in positions])
 
 
+def sampled_logprob(
+    position: PositionLogprobs, model: ServedModel, text_of: TokenText
+) -> TopLogprob:
+    """Returns the logprob of the sampled token, without alternatives."""
+    return _top_logprob(position.sampled, model, text_of)
+
+
 def prompt_logprobs(positions: Sequence[PositionLogprobs], model: ServedModel) -> PromptLogprobs:
     """Returns vLLM's prompt logprobs. `positions` are all prompt tokens but the first."""
     return [None, *(_by_token_id(position, model) for position in positions)]
@@ -191,7 +198,7 @@ def _is_first_byte(byte: int) -> bool:
 def _content_logprob(
     position: PositionLogprobs, model: ServedModel, text_of: TokenText
 ) -> ContentLogprob:
-    sampled = _top_logprob(position.sampled, model, text_of)
+    sampled = sampled_logprob(position, model, text_of)
     top = [_top_logprob(entry, model, text_of) for entry in position.top]
     return ContentLogprob(sampled.token, sampled.logprob, sampled.bytes, top)
 

@@ -79,15 +79,15 @@ def check_model(name: str | None, model: ServedModel) -> None:
 
 
 def check_generates(model: ServedModel) -> None:
-    """Raises InvalidRequest, with the right endpoint, if the model makes vectors or scores."""
-    if model.sentences is None:
+    """Raises InvalidRequest, with the right endpoint, if the model has another task."""
+    if model.sentences is None and not model.is_speech:
         return
-    where, does = "/v1/rerank or /v1/score", "scores texts and makes none"
-    if model.engine.info.task == "embed":
-        where, does = "/v1/embeddings", "makes embeddings and no text"
-    raise InvalidRequest(
-        f"the model {model.names[0]!r} {does}: send them to {where}", param="model"
-    )
+    advice = "scores texts and makes none: send them to /v1/rerank or /v1/score"
+    if model.is_speech:
+        advice = "turns speech into text: send sound to /v1/audio/transcriptions"
+    elif model.engine.info.task == "embed":
+        advice = "makes embeddings and no text: send them to /v1/embeddings"
+    raise InvalidRequest(f"the model {model.names[0]!r} {advice}", param="model")
 
 
 def check_completion(body: CompletionFields) -> None:

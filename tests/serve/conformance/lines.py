@@ -145,9 +145,14 @@ LINES = (
         not_here="there is no public chat template to hold it against",
     ),
     Line(
-        "`input_audio`, `modalities`, `audio`; `/v3/audio/…`; `pipeline_type: OMNI`",
+        "`/v3/audio/transcriptions`, `/v3/audio/translations`",
+        "A",
+        "tests/api/speech/test_ovms.py",
+    ),
+    Line(
+        "`input_audio`, `modalities`, `audio`; `/v3/audio/speech`; `pipeline_type: OMNI`",
         "A E",
-        not_here="no model that hears or speaks is served",
+        not_here="no model that speaks, or hears in a chat, is served",
     ),
     Line(
         "`/v3/images/…`; `--task image_generation`",

@@ -10,7 +10,7 @@ from ouzel.sampling import SamplingParams
 # Defaults of fields that are neither sampling parameters with a default nor booleans that are
 # false.
 _DEFAULTS: Mapping[str, str] = {
-    "temperature": str(DEFAULT_TEMPERATURE),
+    "temperature": f"{DEFAULT_TEMPERATURE}; 0.0 in /audio",
     "top_k": f"{DEFAULT_TOP_K}, all when temperature is 0",
     "seed": "random",
     "stop_token_ids": "none",

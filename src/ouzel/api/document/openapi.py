@@ -113,7 +113,9 @@ def _require_field(field: str) -> JsonObject:
 
 
 def _list_bodies(operations: Sequence[Operation]) -> list[StructType]:
-    return list(dict.fromkeys(body for operation in operations for body in operation.bodies))
+    bodies = [body for operation in operations for body in operation.bodies]
+    forms = [operation.form_body for operation in operations if operation.form_body is not None]
+    return list(dict.fromkeys([*bodies, *forms]))
 
 
 def _accept_any_model(schema: JsonObject) -> JsonObject:
@@ -181,6 +183,8 @@ def _explain_fields(schema: JsonObject) -> None:
         )
         if own_default is True:
             default = "true"
+        elif isinstance(own_default, int | float) and own_default is not False:
+            default = str(own_default)
         description = field.get("description") or " ".join(inner[:1])
         field["description"] = f"{description} Default: {default}.".lstrip()
 
@@ -220,8 +224,11 @@ def _operation_object(operation: Operation) -> JsonObject:
         if operation.words in _LMIS:
             content |= {media_type: {"schema": {"type": "string"}} for media_type in _LMI_TEXTS}
         described["requestBody"] = {"required": True, "content": content}
-    if operation.form is not None:
-        form: JsonObject = {"multipart/form-data": {"schema": dict(operation.form)}}
+    schema_of_form = operation.form
+    if operation.form_body is not None:
+        schema_of_form = schema_ref(operation.form_body)
+    if schema_of_form is not None:
+        form: JsonObject = {"multipart/form-data": {"schema": dict(schema_of_form)}}
         described["requestBody"] = {"required": True, "content": form}
     return described
 
@@ -245,6 +252,8 @@ def _responses(operation: Operation) -> JsonObject:
     if operation.chunks and operation.words in _JSON_LINES:
         lines = {"type": "string", "description": "One such object a line."}
         content[_JSON_LINES[operation.words]] = {"schema": lines}
+    if operation.form_body is not None:  # the field response_format chooses
+        content["text/plain"] = {"schema": {"type": "string"}}
     if operation.has_page:
         content["text/html"] = {"schema": {"type": "string"}}
     responses = {"200": {"description": "The answer.", "content": content}}

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from ouzel.api.endpoint.on_demand import ModelNotLoaded, OnDemand
 from ouzel.api.endpoint.served_embedder import ServedEmbedder
 from ouzel.api.endpoint.services import Services, SharedServices
+from ouzel.api.endpoint.speech_services import SpeechServices
 from ouzel.config import LimitsConfig, MediaConfig, ServerConfig, StoreConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
@@ -44,12 +45,14 @@ class Catalogue:
         containers: Containers | None = None,
         embedding_model: str = "",
         media: MediaConfig = _USUAL_MEDIA,
+        speech: SpeechServices | None = None,
     ) -> None:
         """`dialect` is the dialect of the Responses API.
 
         `hosted` are tools that the server runs, `containers` run the code of models, `prompts` are
         templates of responses. `max_file_bytes` limits an uploaded file, `embedding_model` makes
-        the vectors of vector stores, and `media` limits the files that messages name.
+        the vectors of vector stores, and `media` limits the files that messages name. `speech` is
+        needed for speech models.
         """
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
@@ -78,6 +81,7 @@ class Catalogue:
             containers=containers,
             file_search=file_search,
             media=media,
+            speech=speech,
         )
         for model in models:
             self.add(model)

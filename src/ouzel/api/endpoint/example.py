@@ -1,6 +1,9 @@
 """Returns an example request for a model, for people who want to try it."""
 
+import shlex
 from dataclasses import dataclass
+
+import msgspec
 
 from ouzel.generation import ServedModel
 
@@ -9,6 +12,13 @@ from ouzel.generation import ServedModel
 class Example:
     path: str  # the path below /v1
     body: dict[str, object]
+    is_form: bool = False  # the body is a form; `@` begins the name of a file
+
+    def curl_arguments(self) -> list[str]:
+        """Returns the arguments for curl that send the body, quoted for a shell."""
+        if self.is_form:
+            return [f"-F {shlex.quote(f'{name}={value}')}" for name, value in self.body.items()]
+        return [f"-d {shlex.quote(msgspec.json.encode(self.body).decode())}"]
 
 
 def make_example(model: ServedModel) -> Example:
@@ -21,8 +31,9 @@ def make_example(model: ServedModel) -> Example:
                 "/rerank",
                 {"model": name, "query": "What is blue?", "documents": ["the sea", "the sun"]},
             )
-        case "transcribe":  # a form: `file` is the name of a sound file
-            return Example("/audio/transcriptions", {"model": name, "file": "@speech.wav"})
+        case "transcribe":
+            fields: dict[str, object] = {"model": name, "file": "@speech.wav"}
+            return Example("/audio/transcriptions", fields, is_form=True)
         case "generate" if model.renderer.chat_template is None:
             return Example(
                 "/completions", {"model": name, "prompt": "Once upon a time", "max_tokens": 32}

@@ -40,6 +40,8 @@ class ModelSwitch:
         self._make = make
         self._choose = operation.choice
         self._takes_body = operation.method == "post"
+        shared = catalogue.shared
+        self._bodies = shared.bodies if operation.form_body is None else shared.forms
         self._apps: dict[Services, ASGIApp] = {}
         catalogue.add_removal_listener(self._forget)
         for services in catalogue:
@@ -63,9 +65,8 @@ class ModelSwitch:
 
         Raises ModelNotFound, the errors of `BodyReader.read` and the errors of `Residents.use`.
         """
-        bodies = self._catalogue.shared.bodies
-        with bodies.share() as share:
-            body = await bodies.read(scope, receive, share) if self._takes_body else b""
+        with self._bodies.share() as share:
+            body = await self._bodies.read(scope, receive, share) if self._takes_body else b""
             choose = partial(self._choose_off_loop, scope, body)
             name = await find_name(on_demand, choose)
             is_in_memory = on_demand.residents.is_in_memory(name)
@@ -110,11 +111,10 @@ class ModelSwitch:
 
         Raises ModelNotFound, and the errors of `BodyReader.read`.
         """
-        bodies = self._catalogue.shared.bodies
         first = self._check_places()
-        with bodies.share() as share:
+        with self._bodies.share() as share:
             try:
-                body = await bodies.read(scope, receive, share)
+                body = await self._bodies.read(scope, receive, share)
             except Overloaded:
                 first.metrics.request_refused()
                 raise

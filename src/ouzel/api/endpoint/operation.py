@@ -65,11 +65,13 @@ class Operation:
     query: tuple[QueryField, ...] = ()
     bodies: tuple[StructType, ...] = ()
     form: Mapping[str, object] | None = None  # schema of a body that is a form with a file
+    # the fields of a form with a file, whose endpoint reads it in memory; instead of `form`
+    form_body: StructType | None = None
     answers: tuple[object, ...] = ()  # types of answers; empty for a text
     media_type: str = "text/plain"  # media type of an answer without types
     chunks: tuple[StructType, ...] = ()  # types of chunks, if the body sets `stream`
-    # tasks of models without text output for which this is a main endpoint
-    vector_tasks: frozenset[Task] = frozenset()
+    # tasks of models that do not generate for which this is a main endpoint
+    own_tasks: frozenset[Task] = frozenset()
     has_page: bool = False  # answers browsers with HTML
     is_playground: bool = False  # removed by --no-playground
     words: Words = "openai"  # the API whose framing and errors are used
@@ -98,8 +100,10 @@ class Operation:
     @property
     def main_tasks(self) -> frozenset[Task]:
         """Returns the tasks of the models for which this is a main endpoint."""
+        if self.own_tasks:
+            return self.own_tasks
         generates = self.chunks and self.changing is None and "{" not in self.path
-        return frozenset[Task]({"generate"}) if generates else self.vector_tasks
+        return frozenset[Task]({"generate"} if generates else ())
 
     @property
     def paths(self) -> list[str]:

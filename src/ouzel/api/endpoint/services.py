@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp
 
 from ouzel.api.endpoint.chat_archive import ChatArchive
+from ouzel.api.endpoint.speech_services import SpeechServices
 from ouzel.api.endpoint.uploaded_files import UploadedFiles
 from ouzel.api.http.body_endpoint import AnswerBody, BodyEndpoint
 from ouzel.api.http.body_reader import BodyReader
+from ouzel.api.http.form_body import FormBodies
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
 from ouzel.api.http.hosted_chat import DialectOfKey, HostingDialect
 from ouzel.api.http.open_exchanges import OpenExchanges, OpenRequest
@@ -44,6 +46,7 @@ class SharedServices:
     config: ServerConfig
     store: Store | None
     bodies: BodyReader
+    forms: FormBodies  # forms with a sound file
     streams: Streams
     exchanges: OpenExchanges
     runs: Runs
@@ -59,6 +62,7 @@ class SharedServices:
     file_search: FileSearch | None  # None without a store
     files: UploadedFiles  # the files that messages name
     media: MediaConfig  # limits of pictures, videos and PDFs
+    speech: SpeechServices | None  # None: no speech model is served
 
     @classmethod
     def of(
@@ -75,12 +79,15 @@ class SharedServices:
         containers: Containers | None,
         file_search: FileSearch | None,
         media: MediaConfig,
+        speech: SpeechServices | None,
     ) -> "SharedServices":
+        bodies = BodyReader(limits)
         return cls(
             limits=limits,
             config=config,
             store=store,
-            bodies=BodyReader(limits),
+            bodies=bodies,
+            forms=_make_forms(bodies, limits, speech),
             streams=Streams(limits.stream_keepalive_s),
             exchanges=OpenExchanges(),
             runs=Runs(preparers, store),
@@ -98,6 +105,7 @@ class SharedServices:
             file_search=file_search,
             files=UploadedFiles(store, media),
             media=media,
+            speech=speech,
         )
 
     def open_requests(self) -> list[OpenRequest]:
@@ -117,6 +125,20 @@ class SharedServices:
         await self.chats.settle()
         self.threads.close()
         self.tokenizing.close()
+
+
+def _make_forms(
+    bodies: BodyReader, limits: LimitsConfig, speech: SpeechServices | None
+) -> FormBodies:
+    """Makes the reader of forms with a sound file, which must fit into the budget of bodies."""
+    max_file_bytes = limits.max_body_bytes if speech is None else speech.max_file_bytes
+    fits = max_file_bytes <= limits.most_body_bytes
+    return FormBodies(
+        bodies,
+        max_file_bytes=max_file_bytes if fits else limits.most_body_bytes,
+        limit="max_audio_file_bytes" if fits else "max_body_bytes_total",
+        body_timeout_s=limits.body_timeout_s,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

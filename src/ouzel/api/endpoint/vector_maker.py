@@ -148,7 +148,7 @@ class VectorMaker:
             form=form,
             consume=consume,
         )
-        exchange.vectors = run
+        exchange.other_work = run
         return run
 
     async def write(

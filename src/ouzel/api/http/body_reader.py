@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AbstractContextManager
+from typing import Protocol
 
 from starlette.types import Receive, Scope
 
@@ -11,6 +12,14 @@ from ouzel.api.http.exchange import ClientDisconnected, get_exchange, get_header
 from ouzel.api.http.refusal import raise_refusal
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
+
+
+class ReadsBodies(Protocol):
+    """Reads the bodies of one kind of endpoint."""
+
+    def share(self) -> AbstractContextManager[Share]: ...
+
+    async def read(self, scope: Scope, receive: Receive, share: Share) -> bytes: ...
 
 
 class BodyReader:

@@ -11,6 +11,7 @@ from starlette.types import Scope
 
 from ouzel.api.http.faults import ErrorStyle
 from ouzel.api.http.framing import SSE, Framing
+from ouzel.api.http.received_file import ReceivedFile
 from ouzel.api.http.refusal_reason import RefusalReason
 from ouzel.generation import AnyGeneration, Usage
 
@@ -23,7 +24,7 @@ class ClientDisconnected(Exception):
 
 
 class LoggedWork(Protocol):
-    """Declares the facts about a generation, or about vectors, in the log line."""
+    """Declares the facts about a generation, vectors or a transcription in the log line."""
 
     model_name: str
     finish_reasons: list[str]
@@ -48,8 +49,11 @@ class Exchange:
     key_id: str | None = None  # opaque digest of the API key; None if the server needs no key
     status: int | None = None  # None until the response has started
     generation: AnyGeneration | None = None
-    vectors: LoggedWork | None = None  # set by endpoints that make vectors or scores
+    # set by endpoints that make vectors, scores or transcriptions
+    other_work: LoggedWork | None = None
+    audio_s: float | None = None  # duration of the sound that a transcription reads
     body: bytes | None = None  # set after the body has been read
+    file: ReceivedFile | None = None  # the file of a form, whose fields are the body
     framing: Framing = SSE  # framing of the stream, set when the stream begins
     envelope: Callable[[bytes], bytes] | None = None  # wraps each piece of the stream
     # set when an endpoint with several styles knows its client

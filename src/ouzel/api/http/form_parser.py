@@ -33,8 +33,12 @@ FormPart = FormField | FileBegin | FileBytes
 
 
 class FormParser:
-    def __init__(self, content_type: str) -> None:
-        """Raises InvalidRequest unless the content type is a form with a boundary."""
+    def __init__(self, content_type: str, *, file_field: str = "") -> None:
+        """A part with the name `file_field` is a file, also without a filename.
+
+        Raises InvalidRequest unless the content type is a form with a boundary.
+        """
+        self._file_field = file_field
         kind, options = parse_options_header(content_type)
         boundary = options.get(b"boundary")
         if kind != b"multipart/form-data" or not boundary:
@@ -104,6 +108,8 @@ class FormParser:
         name = options.get(b"name", b"").decode(errors="replace")
         filename = options.get(b"filename")
         self._value = b""
+        if filename is None and name == self._file_field and name:
+            filename = b""
         if filename is None:
             self._field = name
             return

@@ -26,15 +26,18 @@ class FormReader:
         body_timeout_s: float,
         field: str = "file",
         limit: str = "max_file_bytes",
+        needs_filename: bool = True,
     ) -> None:
         """Reads a form whose file is in `field`; `limit` is the name of the limit, for errors.
 
+        Without `needs_filename` the part `field` is a file, also if it has no filename.
         Raises InvalidRequest for a body of another type, and PayloadTooLarge.
         """
         self._field = field
         self._limit = limit
         check_encoding(scope)
-        self._parser = FormParser(get_header(scope, b"content-type") or "")
+        content_type = get_header(scope, b"content-type") or ""
+        self._parser = FormParser(content_type, file_field="" if needs_filename else field)
         self._scope = scope
         self._receive = receive
         self._max_file_bytes = max_file_bytes

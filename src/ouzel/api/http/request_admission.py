@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from starlette.types import Receive, Scope
 
 from ouzel.api.http.body_budget import Share
-from ouzel.api.http.body_reader import BodyReader
+from ouzel.api.http.body_reader import ReadsBodies
 from ouzel.api.http.exchange import ClientDisconnected
 from ouzel.errors import Overloaded
 from ouzel.generation import ServedModel
@@ -29,7 +29,7 @@ class AdmittedBody:
 class RequestAdmission:
     """Limits the requests that wait for one model. All models share the reader of bodies."""
 
-    def __init__(self, model: ServedModel, metrics: Metrics, bodies: BodyReader) -> None:
+    def __init__(self, model: ServedModel, metrics: Metrics, bodies: ReadsBodies) -> None:
         self._engine = model.engine
         self._metrics = metrics
         self._bodies = bodies

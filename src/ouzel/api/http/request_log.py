@@ -26,7 +26,7 @@ def log_exchange(exchange: Exchange, method: str, path: str) -> None:
 
 def _values(exchange: Exchange) -> dict[str, object]:
     duration_s = round(time.perf_counter() - exchange.arrival_s, 4)
-    generation, refusal = exchange.generation or exchange.vectors, exchange.refusal
+    generation, refusal = exchange.generation or exchange.other_work, exchange.refusal
     values: dict[str, object] = {"duration_s": duration_s}
     if generation is not None:
         usage = generation.usage()
@@ -38,6 +38,8 @@ def _values(exchange: Exchange) -> dict[str, object]:
             "duration_s": duration_s,
             "finish": ",".join(generation.finish_reasons),
         }
+    if exchange.audio_s is not None:
+        values["audio_s"] = round(exchange.audio_s, 4)
     if exchange.client is not None:
         values["client"] = exchange.client
     if exchange.key_id is not None:

@@ -161,7 +161,7 @@ OPERATIONS = (
         choice=choose_to_embed,
         bodies=(OllamaEmbedRequest,),
         answers=(OllamaEmbedAnswer,),
-        vector_tasks=frozenset({"embed"}),
+        own_tasks=frozenset({"embed"}),
         words="ollama",
         apply_keep_alive=apply_keep_alive,
     ),

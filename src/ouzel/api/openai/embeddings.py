@@ -200,6 +200,6 @@ OPERATIONS = (
         choice=choose_for("embed"),
         bodies=(EmbeddingsRequest,),
         answers=(EmbeddingList,),
-        vector_tasks=frozenset({"embed"}),
+        own_tasks=frozenset({"embed"}),
     ),
 )

@@ -15,10 +15,11 @@ from ouzel.api.openai.codex_models import CodexModel, codex_model
 from ouzel.generation import ServedModel, can_read_documents
 from ouzel.pooling import Task
 
-# capabilities of models without text output
-_VECTOR_CAPABILITIES: Mapping[Task | None, list[str]] = {
+# capabilities of models that do not generate
+_OTHER_CAPABILITIES: Mapping[Task | None, list[str]] = {
     "embed": ["embedding", "rerank"],
     "score": ["rerank"],
+    "transcribe": ["transcription"],
 }
 
 _CODEX_QUERY = "client_version"
@@ -134,8 +135,8 @@ def _guess_architecture(files: FilesOfModel) -> Architecture:
 
 
 def _guess_capabilities(files: FilesOfModel) -> list[str]:
-    if files.task in _VECTOR_CAPABILITIES:
-        return _VECTOR_CAPABILITIES[files.task]
+    if files.task in _OTHER_CAPABILITIES:
+        return _OTHER_CAPABILITIES[files.task]
     can = {"completion": True, "chat": files.has_chat_template, "vision": files.has_vision}
     return [name for name, is_there in can.items() if is_there]
 
@@ -168,18 +169,22 @@ def _architecture(model: ServedModel) -> Architecture:
 
 
 def _make_architecture(task: Task, inputs: list[str]) -> Architecture:
-    if task != "generate":
-        made = "embeddings" if task == "embed" else "scores"
-        return Architecture(f"text->{made}", ["text"], [made])
-    return Architecture(f"{'+'.join(inputs)}->text", inputs, ["text"])
+    match task:
+        case "generate":
+            return Architecture(f"{'+'.join(inputs)}->text", inputs, ["text"])
+        case "transcribe":
+            return Architecture("audio->text", ["audio"], ["text"])
+        case "embed" | "score":
+            made = "embeddings" if task == "embed" else "scores"
+            return Architecture(f"text->{made}", ["text"], [made])
 
 
 def list_capabilities(model: ServedModel) -> list[str]:
     task = model.engine.info.task
     if task == "embed" and "text" not in model.engine.info.forms:
-        return _VECTOR_CAPABILITIES["score"]  # vectors of tokens only, which compare texts
-    if task in _VECTOR_CAPABILITIES:
-        return _VECTOR_CAPABILITIES[task]
+        return _OTHER_CAPABILITIES["score"]  # vectors of tokens only, which compare texts
+    if task in _OTHER_CAPABILITIES:
+        return _OTHER_CAPABILITIES[task]
     template, output_format = model.renderer.chat_template, model.output_format
     can = {
         "completion": True,

@@ -295,6 +295,6 @@ OPERATIONS = (
         choice=choose_for("embed"),
         bodies=(PoolingRequest,),
         answers=(PoolingList,),
-        vector_tasks=frozenset({"embed"}),
+        own_tasks=frozenset({"embed"}),
     ),
 )

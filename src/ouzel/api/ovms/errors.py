@@ -19,7 +19,12 @@ _PREFIX = (
     'Calculator::Process() for node "{node}" failed: '
 )
 # executors by the end of the path
-_NODES = {"embeddings": "EmbeddingsExecutor", "rerank": "RerankExecutor"}
+_NODES = {
+    "embeddings": "EmbeddingsExecutor",
+    "rerank": "RerankExecutor",
+    "audio/transcriptions": "S2tExecutor",
+    "audio/translations": "S2tExecutor",
+}
 _TEXTS: dict[str | None, tuple[int, str]] = {  # status and text by our code
     "unknown_url": (HTTPStatus.BAD_REQUEST, "Invalid request URL"),
     "method_not_allowed": (HTTPStatus.NOT_ACCEPTABLE, "Unsupported method"),

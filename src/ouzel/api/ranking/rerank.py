@@ -188,7 +188,7 @@ def _operation(
         choice=choose_for("score", "embed"),
         bodies=(RerankRequest,),
         answers=(RerankResults,),
-        vector_tasks=VECTOR_TASKS,
+        own_tasks=VECTOR_TASKS,
         words=words,
     )
 

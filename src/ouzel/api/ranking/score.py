@@ -81,6 +81,6 @@ OPERATIONS = (
         choice=choose_for("score", "embed"),
         bodies=(ScoreRequest,),
         answers=(ScoreList,),
-        vector_tasks=VECTOR_TASKS,
+        own_tasks=VECTOR_TASKS,
     ),
 )

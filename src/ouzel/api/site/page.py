@@ -1,6 +1,5 @@
 """Writes the page about the server: HTML that loads nothing and runs no script."""
 
-import json
 import shlex
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -73,8 +72,9 @@ def index_page(
 def _command(index: Index, example: Example) -> str:
     key = ' \\\n  -H "Authorization: Bearer $API_KEY"' if index.needs_api_key else ""
     url = shlex.quote(index.base_urls["OpenAI"] + example.path)
-    body = shlex.quote(json.dumps(example.body))
-    return f"curl {url} \\\n  -H 'Content-Type: application/json'{key} \\\n  -d {body}"
+    content = "" if example.is_form else " \\\n  -H 'Content-Type: application/json'"
+    sent = "".join(f" \\\n  {argument}" for argument in example.curl_arguments())
+    return f"curl {url}{content}{key}{sent}"
 
 
 def _code(text: str) -> str:
