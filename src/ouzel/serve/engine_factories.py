@@ -106,6 +106,10 @@ def read_speculation(
     """
     if not (engine.prompt_lookup or model.draft_model or model.mtp):
         return None
+    if runner.info.audio is not None:
+        if model.draft_model or model.mtp:
+            raise ModelLoadError("draft_model, mtp: nothing proposes tokens for a speech model")
+        return None
     assists, has_draft_head = names_assistant(model), names_draft_head(model)
     predicts = model.mtp or has_draft_head
     draft = None
