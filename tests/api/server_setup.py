@@ -8,6 +8,7 @@ from ouzel.api.endpoint.model_pulls import ModelPuller
 from ouzel.api.endpoint.speech_services import SpeechServices
 from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.checkpoint.sentence_files import SentenceFiles
+from ouzel.checkpoint.speech_tokens import SpeechTokens
 from ouzel.config import LimitsConfig, MediaConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
@@ -60,6 +61,18 @@ def build_output_format(make_parser: Callable[[], Parser]) -> OutputFormat:
         interleaved=lambda tools, prompt_text: make_parser(),
     )
     return OutputFormat(calls=family)
+
+
+# A server of these tests transcribes by a script, which chooses no token.
+_SPEECH_TOKENS = SpeechTokens(
+    start=1,
+    end=0,
+    no_timestamps=2,
+    first_timestamp=3,
+    previous=None,
+    no_speech=None,
+    is_multilingual=False,
+)
 
 
 @dataclass(frozen=True)
@@ -147,7 +160,7 @@ class ServerSetup:
             reads_bare_calls=self.reads_bare_calls,
             is_demo=self.is_demo,
             sentences=self.sentences,
-            is_speech=engine.info.task == "transcribe",
+            speech=_SPEECH_TOKENS if engine.info.task == "transcribe" else None,
             cuts_long_texts=self.cuts_long_texts,
             max_document_pieces=self.max_document_pieces,
             created=1_700_000_000,

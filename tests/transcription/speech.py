@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.audio.sound import SampledSound
 from ouzel.backends.fake import FakeEngine, FakeOptions
 from ouzel.checkpoint.speech_tokens import SpeechTokens
 from ouzel.engine_client import EngineClient, EngineSpec
@@ -26,7 +27,7 @@ from ouzel.transcription import (
     TranscriptionEvent,
     TranscriptionOptions,
 )
-from ouzel.transcription.windows import FRAME_SAMPLES, FRAMES_PER_S, SAMPLE_RATE, SampledSound
+from ouzel.transcription.windows import FRAME_SAMPLES, FRAMES_PER_S, SAMPLE_RATE
 from ouzel.types.engine_info import AudioShape, EngineInfo
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import PositionLogprobs, StepOutput, TokenLogprob

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ouzel.audio.sound import SAMPLE_RATE, Sound
+from ouzel.audio.sound import SAMPLE_RATE, SampledSound
 
 HOP: Final = 160  # samples from one frame to the next: 10 ms
 WINDOW_FRAMES: Final = 3000  # frames of the 30 s that Whisper hears at once
@@ -52,7 +52,7 @@ class MelSpectrogram:
         padded = np.pad(samples, _HALF, mode="reflect")
         return self._scale(self._powers(padded, len(samples) // HOP), peak)
 
-    def find_peak(self, sound: Sound) -> float:
+    def find_peak(self, sound: SampledSound) -> float:
         """Returns the largest log10 of a power in any bin and frame of a sound.
 
         All windows of a sound use the same peak, so that a quiet window is not amplified. The sound
@@ -64,7 +64,7 @@ class MelSpectrogram:
             peak = max(peak, float(powers.max()))
         return peak
 
-    def window(self, sound: Sound, begin_sample: int, peak: float) -> Spectrogram:
+    def window(self, sound: SampledSound, begin_sample: int, peak: float) -> Spectrogram:
         """Returns the features of the 30 s from `begin_sample`, as float32 [bins, 3000].
 
         The frames equal the frames of the whole sound's spectrogram: frames at the edges use the
@@ -97,7 +97,7 @@ class MelSpectrogram:
         return powers
 
 
-def _read_around(sound: Sound, begin: int, num_frames: int) -> NDArray[np.float32]:
+def _read_around(sound: SampledSound, begin: int, num_frames: int) -> NDArray[np.float32]:
     """Reads the samples of frames that are centred at `begin`, `begin` + HOP and so on.
 
     Samples before the begin of the sound are reflected; samples after its end are zeros.

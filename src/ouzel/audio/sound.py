@@ -3,7 +3,7 @@
 import os
 from tempfile import TemporaryFile
 from threading import Lock
-from typing import IO, Final, Self
+from typing import IO, Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,16 @@ SAMPLE_RATE: Final = 16_000  # samples per second
 SAMPLE_BYTES: Final = 2
 _SCALE = np.float32(1 / 32768)
 _MAX_IN_MEMORY = 2**20  # samples; more are written to a file
+
+
+class SampledSound(Protocol):
+    """Gives the samples of a sound, mono at SAMPLE_RATE."""
+
+    @property
+    def num_samples(self) -> int: ...
+
+    def samples(self, begin: int, end: int) -> NDArray[np.float32]:
+        """Returns the samples [begin, end); both bounds are cut to the sound."""
 
 
 class Sound:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from ouzel.checkpoint.model_facts import NO_FACTS, ModelFacts
 from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.checkpoint.sentence_files import SentenceFiles
+from ouzel.checkpoint.speech_tokens import SpeechTokens
 from ouzel.engine_client import Engines
 from ouzel.generation.demands import OutputForm, ToolUse, make_grammar
 from ouzel.grammar.vocabulary import GrammarVocabulary
@@ -52,7 +53,7 @@ class ServedModel:
     max_document_pieces: int = 10_000
     # settings of a model for vectors or scores; None: the model generates
     sentences: SentenceFiles | None = None
-    is_speech: bool = False  # the model turns speech into text
+    speech: SpeechTokens | None = None  # tokens of a transcript; None: the model reads no sound
     # the model is unloaded when it is idle, and loaded for a request
     comes_and_goes: bool = False
     # adapter of its requests; engine and all else are shared with the base model
@@ -60,6 +61,11 @@ class ServedModel:
     parent_names: tuple[str, ...] = ()  # names of the base model
     created: int  # unix seconds
     system_fingerprint: str
+
+    @property
+    def is_speech(self) -> bool:
+        """Tells whether the model turns speech into text."""
+        return self.speech is not None
 
     def with_adapter(self, name: str) -> "ServedModel":
         """Returns the model with this adapter; clients use the adapter's name."""

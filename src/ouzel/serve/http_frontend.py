@@ -32,6 +32,7 @@ from ouzel.serve.model_puller import ChildPuller
 from ouzel.serve.on_demand_models import OnDemandModels
 from ouzel.serve.open_containers import open_containers
 from ouzel.serve.open_models import CheckedModel
+from ouzel.serve.open_speech import OpenSpeech
 from ouzel.serve.open_store import open_configured_store
 from ouzel.serve.prompt_files import open_prompts, reload_prompts
 from ouzel.serve.reloading import Reread, reloading
@@ -101,6 +102,7 @@ class HttpFrontend:
         self._prompts = prompts
         self._host = host
         self._traces = traces
+        self._speech = OpenSpeech(options.audio)
         catalogue = self._catalogue = Catalogue(
             models,
             options.limits,
@@ -113,6 +115,7 @@ class HttpFrontend:
             max_file_bytes=options.store.max_file_bytes,
             embedding_model=options.hosted_tools.embedding_model,
             media=options.media,
+            speech=self._speech.services,
         )
         puller = ChildPuller(options.model, host.list_directories)
         self._changes = ModelChanges(catalogue, host, puller)
@@ -221,6 +224,7 @@ class HttpFrontend:
         """
         for served in self._catalogue.bases:
             await asyncio.to_thread(served.model.renderer.close)
+        await asyncio.to_thread(self._speech.close)
         if self._containers is not None:
             await self._containers.close()
         if self._store is not None:

@@ -10,6 +10,7 @@ import ouzel
 from ouzel.checkpoint.model_facts import read_model_facts
 from ouzel.checkpoint.model_files import sampling_defaults
 from ouzel.checkpoint.sentence_files import ModelKind, SentenceFiles, read_sentence_files
+from ouzel.checkpoint.speech_tokens import SpeechTokens, read_speech_tokens
 from ouzel.checkpoint.text_tasks import NO_PROMPT
 from ouzel.config import MediaConfig
 from ouzel.engine_client import Engines
@@ -103,7 +104,7 @@ async def load_served_model(
         cuts_long_texts=options.model.truncate,
         max_document_pieces=options.model.max_document_chunks,
         sentences=sentences,
-        is_speech=info.task == "transcribe",
+        speech=await asyncio.to_thread(_speech_tokens, local.directory, info),
         comes_and_goes=options.loads_on_request,
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
@@ -131,6 +132,14 @@ def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> Sent
         if options.model.normalize is None
         else options.model.normalize,
     )
+
+
+def _speech_tokens(directory: Path, info: EngineInfo) -> SpeechTokens | None:
+    """Reads the tokens of transcripts; returns None for a model that reads no sound.
+
+    Raises ModelLoadError.
+    """
+    return read_speech_tokens(directory) if info.task == "transcribe" else None
 
 
 def _document_texts(

@@ -6,6 +6,7 @@ from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ouzel.audio.sound import SampledSound
 from ouzel.checkpoint.speech_tokens import SpeechTokens
 from ouzel.errors import InvalidRequest, Overloaded
 from ouzel.generation import ServedModel
@@ -28,7 +29,6 @@ from ouzel.transcription.windows import (
     FRAME_SAMPLES,
     SAMPLE_RATE,
     Features,
-    SampledSound,
     SoundPart,
 )
 from ouzel.transcription.word_times import WordAligner

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 
+from ouzel.audio.sound import SampledSound
 from ouzel.checkpoint.speech_tokens import SpeechTokens
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
@@ -11,7 +12,7 @@ from ouzel.transcription.events import TranscriptionEvent
 from ouzel.transcription.options import TranscriptionOptions
 from ouzel.transcription.run import SpeechParts, TranscriptionRun
 from ouzel.transcription.voice_activity import EnergyDetector, VoiceActivity
-from ouzel.transcription.windows import Features, SampledSound
+from ouzel.transcription.windows import Features
 from ouzel.worker_threads import WorkerThreads
 
 _ENGLISH = "en"

@@ -11,7 +11,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.transcription.windows import SAMPLE_RATE, SampledSound
+from ouzel.audio.sound import SampledSound
+from ouzel.transcription.windows import SAMPLE_RATE
 
 _FRAME_SAMPLES: Final = SAMPLE_RATE // 50  # 20 ms
 _PIECE_FRAMES = 3000  # frames that are read together: one minute

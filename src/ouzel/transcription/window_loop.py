@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
+from ouzel.audio.sound import SampledSound
 from ouzel.transcription.decoding import is_silence
 from ouzel.transcription.events import Segment, SegmentDone, TextDelta
 from ouzel.transcription.options import TranscriptionOptions
@@ -19,7 +20,6 @@ from ouzel.transcription.windows import (
     FRAME_SAMPLES,
     FRAMES_PER_S,
     Features,
-    SampledSound,
     compute_window,
 )
 from ouzel.transcription.word_times import SpokenSegment, WordAligner

@@ -7,23 +7,13 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.audio.sound import SampledSound
 from ouzel.types.engine_request import AudioInput
 
 SAMPLE_RATE: Final = 16_000  # samples per second
 FRAME_SAMPLES: Final = 160  # samples of a frame of features
 FRAMES_PER_S: Final = 100
 _DIGEST_SIZE = 16
-
-
-class SampledSound(Protocol):
-    """Gives the samples of a sound, mono at SAMPLE_RATE."""
-
-    @property
-    def num_samples(self) -> int: ...
-
-    def samples(self, begin: int, end: int) -> NDArray[np.float32]:
-        """Returns the samples [begin, end); both bounds are cut to the sound."""
-        ...
 
 
 class Features(Protocol):

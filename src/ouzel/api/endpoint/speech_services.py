@@ -4,11 +4,11 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from ouzel.audio.sound import SampledSound
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
 from ouzel.transcription.events import TranscriptionEvent
 from ouzel.transcription.options import TranscriptionOptions
-from ouzel.transcription.windows import SampledSound
 
 
 class DecodedSound(SampledSound, Protocol):
