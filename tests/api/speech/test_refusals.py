@@ -48,7 +48,7 @@ def test_a_long_file_is_refused(http: httpx.Client, more: int) -> None:
     )
 
 
-def test_files_share_the_budget_of_bodies() -> None:
+def test_a_file_must_fit_into_the_budget_of_bodies() -> None:
     limits = LimitsConfig(max_body_bytes=1024, max_body_bytes_total=2**17)
     with listening_server(limits=limits) as listening, listening.server.client() as http:
         assert post_sound(http, data=b"a" * 2**17).status_code == 200

@@ -129,6 +129,23 @@ def test_a_full_queue_refuses_a_request() -> None:
     assert (answer.status_code, read_error(answer)["code"]) == (429, "overloaded")
 
 
+def test_files_that_wait_for_decoding_share_the_budget_of_bodies() -> None:
+    limits = LimitsConfig(max_body_bytes=1024, max_body_bytes_total=2**17)
+    data = b"stall ".ljust(130_000)
+    with (
+        listening_server(limits=limits) as listening,
+        listening.server.client() as http,
+        _waiting_post(listening, "false", data, listening.decoder),
+        _waiting_post(listening, "false", data, listening.decoder),
+    ):
+        answer = post_sound(http, data=data)
+        short = post_sound(http)
+        listening.server.break_connections()
+    assert (answer.status_code, read_error(answer)["code"]) == (429, "overloaded")
+    assert "max_body_bytes_total" in read_error(answer)["message"]
+    assert short.status_code == 200
+
+
 def test_the_log_line_has_the_duration_of_the_sound(
     http: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
