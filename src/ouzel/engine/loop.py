@@ -41,6 +41,8 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_every_s: float = 1.0
     log_format: LogFormat = "text"
     processors: tuple[int, ...] = ()  # processors that the engine's process may use; none: all
+    # added to the niceness of the engine's process: above 0 it leaves processors to other engines
+    niceness: int = 0
     label: str = ""  # name of the engine in the log, where there are several
 
 

@@ -41,6 +41,8 @@ def run_child(fd: int, stacks_fd: int) -> None:
     configure_logging(spec.log_level, spec.log_format)
     if spec.processors:
         os.sched_setaffinity(0, spec.processors)
+    if spec.niceness:
+        os.nice(spec.niceness)  # before other threads start: each thread has its own niceness
     inbox: Inbox = SimpleQueue()
     threading.Thread(target=_read_commands, args=(reader, inbox), daemon=True).start()
     outbox = Outbox(connection)
