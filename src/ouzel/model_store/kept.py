@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import ouzel
-from ouzel.gguf.model_directory import SOURCE_FILE, describe
+from ouzel.checkpoint.made_directory import SOURCE_FILE
+from ouzel.gguf.model_directory import describe
 from ouzel.model_store.catalogue.packages import NOTE_FILE
 from ouzel.model_store.disk import measure_size, statuses
 
