@@ -1,8 +1,7 @@
 """Stores model directories that are made from a file of another format: links to the files of
 weights, and the small files of a Hugging Face repository.
 
-A note in the directory says what the directory was made of. A directory whose note differs is made
-again.
+A note in the directory names the source. A directory whose note differs is made again.
 """
 
 import json
@@ -19,7 +18,7 @@ SmallFile = JsonObject | list[JsonObject]
 SOURCE_FILE = "made_of.json"
 
 
-def is_made_of(directory: Path, source: JsonObject) -> bool:
+def matches_source(directory: Path, source: JsonObject) -> bool:
     """Tells whether the directory exists and was made of this source."""
     try:
         return bool(json.loads((directory / SOURCE_FILE).read_bytes()) == source)
@@ -57,13 +56,13 @@ def _put_in_place(made: Path, directory: Path, outdated: Path, source: JsonObjec
     """
     with suppress(OSError):  # rename replaces an empty directory, and fails for any other
         made.rename(directory)
-    if not is_made_of(directory, source):
+    if not matches_source(directory, source):
         with suppress(FileNotFoundError):
             directory.rename(outdated)
         try:
             made.rename(directory)
         except OSError:
-            if not is_made_of(directory, source):
+            if not matches_source(directory, source):
                 raise
 
 

@@ -10,7 +10,7 @@ import hashlib
 import logging
 from pathlib import Path
 
-from ouzel.checkpoint.made_directory import SmallFile, is_made_of, mark_used, store_directory
+from ouzel.checkpoint.made_directory import SmallFile, mark_used, matches_source, store_directory
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import make_model_config
@@ -44,7 +44,7 @@ def model_directory(
     key = str(files[0]) if projector is None else f"{files[0]}\n{projector}"
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     directory = cache_root / f"{model_name(files[0])[:64]}-gguf-{digest}"
-    if is_made_of(directory, source):
+    if matches_source(directory, source):
         mark_used(directory)
         return directory
     contents = make_small_files(

@@ -1,7 +1,7 @@
 """Rebuilds the merges of byte-pair encoding from the tokens alone.
 
 The id of a token is its rank: a pair of tokens is joined first if the joined token has the lowest
-id. So the two tokens that a merge joins are those into which the earlier tokens encode the new one.
+id. So a merge joins the two tokens into which the earlier tokens encode the new one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ def encode_bytes(text: bytes, ranks: Mapping[bytes, int], below: int) -> list[by
 def rebuild_merges(tokens: Sequence[bytes], source: object) -> list[tuple[bytes, bytes]]:
     """Returns the pairs of tokens that are joined, in their order.
 
-    Raises ModelLoadError, which names the source, if the tokens are not those of such an encoding.
+    Raises ModelLoadError, which names the source, if a token is no pair of earlier tokens.
     """
     ranks: dict[bytes, int] = {}
     for token_id, token in enumerate(tokens):

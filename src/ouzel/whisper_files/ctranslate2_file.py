@@ -19,9 +19,9 @@ from ouzel.checkpoint.model_files import brief
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.block_types import BLOCK_TYPES, BlockType
 from ouzel.whisper_files.file_cursor import FileCursor, open_cursor
+from ouzel.whisper_files.files import SPECIFICATION
 from ouzel.whisper_files.stored_tensor import StoredTensor, count_bytes, locate_tensor
 
-SPECIFICATION = "WhisperSpec"
 _VERSIONS = (4, 5, 6)
 _MAX_VARIABLES = 2**16
 _MAX_DIMENSIONS = 4
@@ -36,16 +36,6 @@ class CTranslate2File:
 
     tensors: dict[str, StoredTensor] = field(default_factory=dict)
     integers: dict[str, int] = field(default_factory=dict)
-
-
-def is_ctranslate2(path: Path) -> bool:
-    """Tells whether a file begins as a Whisper model of CTranslate2 does."""
-    start = (len(SPECIFICATION) + 1).to_bytes(2, "little") + SPECIFICATION.encode() + b"\0"
-    try:
-        with path.open("rb") as file:
-            return file.read(4 + len(start))[4:] == start
-    except OSError:
-        return False
 
 
 def read_ctranslate2(path: Path) -> CTranslate2File:

@@ -1,16 +1,33 @@
-"""Finds the file of a Whisper model, and reads its tensors."""
+"""Tells Whisper models of CTranslate2 and whisper.cpp by the first bytes of their files."""
 
+import struct
 from pathlib import Path
 
 from ouzel.errors import ModelLoadError
-from ouzel.whisper_files.ctranslate2_file import is_ctranslate2, read_ctranslate2
-from ouzel.whisper_files.ctranslate2_names import rename_ctranslate2
-from ouzel.whisper_files.ggml_file import is_ggml, read_ggml
-from ouzel.whisper_files.ggml_names import rename_ggml
-from ouzel.whisper_files.stored_tensor import StoredTensor
 
 CTRANSLATE2_FILE = "model.bin"
+SPECIFICATION = "WhisperSpec"  # CTranslate2's name of the kind of model
+GGML_MAGIC = 0x67676D6C
 _SUFFIX = ".bin"
+
+
+def is_ctranslate2(path: Path) -> bool:
+    """Tells whether a file begins as a Whisper model of CTranslate2 does."""
+    start = (len(SPECIFICATION) + 1).to_bytes(2, "little") + SPECIFICATION.encode() + b"\0"
+    try:
+        with path.open("rb") as file:
+            return file.read(4 + len(start))[4:] == start
+    except OSError:
+        return False
+
+
+def is_ggml(path: Path) -> bool:
+    """Tells whether a file begins as whisper.cpp's GGML files do."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == struct.pack("<I", GGML_MAGIC)
+    except OSError:
+        return False
 
 
 def find_whisper_file(path: Path) -> Path | None:
@@ -31,8 +48,6 @@ def find_whisper_file(path: Path) -> Path | None:
     return files[0] if files else None
 
 
-def read_tensors(path: Path) -> dict[str, StoredTensor]:
-    """Returns the tensors of a file by transformers' names. Raises ModelLoadError."""
-    if is_ggml(path):
-        return rename_ggml(read_ggml(path).tensors)
-    return rename_ctranslate2(read_ctranslate2(path).tensors)
+def name_whisper_file(file: Path) -> str:
+    """Returns the model's name: CTranslate2's file has the same name in each directory."""
+    return file.absolute().parent.name if file.name == CTRANSLATE2_FILE else file.stem

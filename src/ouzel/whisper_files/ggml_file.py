@@ -9,7 +9,6 @@ The format, in little-endian order:
              type, i32 each dimension (the row's first), name, blocks
 """
 
-import struct
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -17,15 +16,15 @@ from ouzel.checkpoint.model_files import MAX_VOCAB_SIZE, brief
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.block_types import BLOCK_TYPES
 from ouzel.whisper_files.file_cursor import FileCursor, open_cursor
+from ouzel.whisper_files.files import GGML_MAGIC
 from ouzel.whisper_files.stored_tensor import StoredTensor, count_bytes, locate_tensor
 
-MAGIC = 0x67676D6C
-_MAX_SIZE = 2**22  # of each number in the header
+_MAX_SIZE = 2**22  # the limit of each number in the header
 _MAX_TENSORS = 2**16
 _MAX_DIMENSIONS = 4
 _MAX_NAME_BYTES = 2**10
 _MAX_TOKEN_BYTES = 2**8  # GPT-2's longest token has half as many
-_MAX_VOCABULARY_BYTES = 2**20  # of all tokens together: three times as many as GPT-2's
+_MAX_VOCABULARY_BYTES = 2**20  # all tokens together; GPT-2's have a third of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +51,11 @@ class GgmlFile:
     tensors: dict[str, StoredTensor]
 
 
-def is_ggml(path: Path) -> bool:
-    """Tells whether a file begins as whisper.cpp's GGML files do."""
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == struct.pack("<I", MAGIC)
-    except OSError:
-        return False
-
-
 def read_ggml(path: Path) -> GgmlFile:
     """Reads everything but the values of the tensors. Raises ModelLoadError."""
     with open_cursor(path) as cursor:
-        if cursor.integer("I") != MAGIC:
-            raise ModelLoadError(f"{path} is not a GGML file: it must begin with {MAGIC:#x}")
+        if cursor.integer("I") != GGML_MAGIC:
+            raise ModelLoadError(f"{path} is not a GGML file: it must begin with {GGML_MAGIC:#x}")
         sizes = GgmlSizes(*(cursor.count("i", each.name, _MAX_SIZE) for each in fields(GgmlSizes)))
         num_bins = cursor.count("i", "mel bins", _MAX_SIZE)
         cursor.skip(4 * num_bins * cursor.count("i", "frequencies", _MAX_SIZE))

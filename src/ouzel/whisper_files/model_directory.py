@@ -9,14 +9,14 @@ import hashlib
 import logging
 from pathlib import Path
 
-from ouzel.checkpoint.made_directory import SmallFile, is_made_of, mark_used, store_directory
+from ouzel.checkpoint.made_directory import SmallFile, mark_used, matches_source, store_directory
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.whisper_files.ctranslate2_config import read_added_tokens, read_ctranslate2_config
 from ouzel.whisper_files.ctranslate2_file import read_ctranslate2
 from ouzel.whisper_files.ctranslate2_names import rename_ctranslate2
-from ouzel.whisper_files.files import find_whisper_file
-from ouzel.whisper_files.ggml_file import is_ggml, read_ggml
+from ouzel.whisper_files.files import find_whisper_file, is_ggml, name_whisper_file
+from ouzel.whisper_files.ggml_file import read_ggml
 from ouzel.whisper_files.ggml_names import rename_ggml
 from ouzel.whisper_files.small_files import (
     Suppression,
@@ -40,17 +40,16 @@ def make_whisper_directory(path: Path, cache_root: Path) -> Path:
     if found is None:
         raise ModelLoadError(f"{path} has no Whisper model of CTranslate2 or whisper.cpp")
     file = found.absolute()
-    of_whisper_cpp = is_ggml(file)
-    files = [file] if of_whisper_cpp else [file, *_list_small_files(file.parent)]
-    source = _describe(files)
-    name = file.stem if of_whisper_cpp else file.parent.name
+    has_own_tokens = is_ggml(file)
+    files = [file] if has_own_tokens else [file, *_list_small_files(file.parent)]
+    source = describe(files)
     digest = hashlib.sha256(str(file).encode()).hexdigest()[:16]
-    directory = cache_root / f"{name[:64]}-whisper-{digest}"
-    if is_made_of(directory, source):
+    directory = cache_root / f"{name_whisper_file(file)[:64]}-whisper-{digest}"
+    if matches_source(directory, source):
         mark_used(directory)
         return directory
     links = {each.name: each for each in files if each.name != _CONFIG}
-    contents = _read_ggml_files(file) if of_whisper_cpp else _read_ctranslate2_files(file)
+    contents = _read_ggml_files(file) if has_own_tokens else _read_ctranslate2_files(file)
     try:
         store_directory(directory, contents, links, source)
     except OSError as error:
@@ -65,7 +64,7 @@ def _list_small_files(directory: Path) -> list[Path]:
     return [directory / name for name in (_CONFIG, _TOKENIZER) if (directory / name).is_file()]
 
 
-def _describe(files: list[Path]) -> JsonObject:
+def describe(files: list[Path]) -> JsonObject:
     facts = [(file, file.stat()) for file in files]
     return {
         "format": FORMAT,

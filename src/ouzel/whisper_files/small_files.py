@@ -9,7 +9,7 @@ from ouzel.errors import ModelLoadError
 from ouzel.whisper_files.special_tokens import SpecialTokens
 from ouzel.whisper_files.stored_tensor import StoredTensor
 
-_HEAD_SIZE = 64  # of all published models
+_HEAD_SIZE = 64  # all published models have it
 _SECONDS, _RATE, _HOP = 30, 16_000, 160
 
 
@@ -65,7 +65,7 @@ def make_config(
             f"{side}_attention_heads": num_heads or max(1, width // _HEAD_SIZE),
             f"{side}_ffn_dim": find_shape(f"{side}.layers.0.fc1", 2)[0],
         }
-    return config | {"num_hidden_layers": config["encoder_layers"]}
+    return config
 
 
 def _count_layers(tensors: Mapping[str, StoredTensor], side: str) -> int:

@@ -30,7 +30,7 @@ class SpecialTokens:
     end: int
     start: int
     languages: Mapping[str, int]
-    others: Mapping[str, int]  # by name, without the marks around it
+    others: Mapping[str, int]  # ids by name, without the marks around it
     is_multilingual: bool
 
     @property

@@ -12,7 +12,7 @@ _MARKS = [
     *("<<", ">>", "<<<", ">>>", "--", "---", "-(", "-[", "('", '("'),
     *("((", "))", "(((", ")))", "[[", "]]", "{{", "}}", "♪♪", "♪♪♪"),
 ]
-_NOTES = "♩♪♫♬♭♮♯"  # of several tokens, the first one is suppressed
+_NOTES = "♩♪♫♬♭♮♯"  # a note of several tokens: the first one is suppressed
 _NOT_FIRST = (" -", " '")  # words may contain them
 _UNSPOKEN = ("translate", "transcribe", "startoflm", "startofprev", "nospeech")
 

@@ -17,7 +17,8 @@ from ouzel.backends.openvino.weights.whisper import WhisperCheckpoint
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.checkpoint.model_files import read_config_json
 from ouzel.gguf.files import find_gguf, holds_gguf, list_projectors
-from ouzel.whisper_files.files import find_whisper_file, read_tensors
+from ouzel.whisper_files.files import find_whisper_file, is_ggml
+from ouzel.whisper_files.reader import read_tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
         files, encoders = find_gguf(directory), _find_encoders(directory)
         return StoredWeights([*files, *encoders], lambda: _open_gguf(files, encoders), "gguf")
     if not holds_tensors(directory) and (file := find_whisper_file(directory)) is not None:
-        return StoredWeights([file], lambda: _open_whisper(file), "Whisper's own file")
+        return _find_whisper(file)
     quantization = read_quantization(config)
     if quantization is None:
         return StoredWeights(find_files(directory), lambda: (Checkpoint(directory), ""))
@@ -62,6 +63,8 @@ def _open_gguf(files: list[Path], encoders: list[Path]) -> tuple[Tensors, str]:
     return checkpoint, f"GGUF of {', '.join(checkpoint.block_types)}"
 
 
-def _open_whisper(file: Path) -> tuple[Tensors, str]:
+def _find_whisper(file: Path) -> StoredWeights:
     checkpoint = WhisperCheckpoint(read_tensors(file))
-    return checkpoint, f"{file.name} of {', '.join(checkpoint.block_types)}"
+    kind = "GGML" if is_ggml(file) else "CTranslate2"
+    form = f"{kind} of {', '.join(checkpoint.block_types)}"
+    return StoredWeights([file], lambda: (checkpoint, form), kind if checkpoint.has_blocks else "")

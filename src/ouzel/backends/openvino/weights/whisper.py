@@ -40,6 +40,12 @@ class WhisperCheckpoint:
         """Returns the names of all types of numbers in the file."""
         return sorted({stored.location.block_type.name for stored in self._tensors.values()})
 
+    @property
+    def has_blocks(self) -> bool:
+        """Tells whether some matrices are stored as small integers with scales."""
+        kinds = {stored.location.block_type.name for stored in self._tensors.values()}
+        return "I8" in kinds or not kinds.isdisjoint(READERS)
+
     def names(self) -> Iterable[str]:
         return self._tensors
 
