@@ -36,23 +36,22 @@ def encode_bytes(text: bytes, ranks: Mapping[bytes, int], below: int) -> list[by
 
 
 def rebuild_merges(tokens: Sequence[bytes], source: object) -> list[tuple[bytes, bytes]]:
-    """Returns the pairs of tokens that are joined, in their order.
+    """Returns the pairs of tokens that are joined, in their order; empty tokens are unused ids.
 
     Raises ModelLoadError, which names the source, if a token is no pair of earlier tokens.
     """
     ranks: dict[bytes, int] = {}
     for token_id, token in enumerate(tokens):
-        if not token or ranks.setdefault(token, token_id) != token_id:
+        if token and ranks.setdefault(token, token_id) != token_id:
             raise ModelLoadError(
-                f"{source}: tokens must differ and not be empty, found {brief(token.hex())} at "
-                f"{token_id}"
+                f"{source}: tokens must differ, found {brief(token.hex())} at {token_id} again"
             )
     if any(bytes([byte]) not in ranks for byte in range(256)):
         raise ModelLoadError(f"{source}: each byte must be a token")
     merges = []
     for token_id, token in enumerate(tokens):
-        if len(token) == 1:
-            continue
+        if len(token) <= 1:
+            continue  # a byte, or an id without a token
         parts = encode_bytes(token, ranks, token_id)
         if len(parts) != 2:
             raise ModelLoadError(

@@ -12,6 +12,7 @@ from pathlib import Path
 from ouzel.checkpoint.made_directory import SmallFile, mark_used, matches_source, store_directory
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
+from ouzel.whisper_files.alignment_heads import find_alignment_heads
 from ouzel.whisper_files.ctranslate2_config import read_added_tokens, read_ctranslate2_config
 from ouzel.whisper_files.ctranslate2_file import read_ctranslate2
 from ouzel.whisper_files.ctranslate2_names import rename_ctranslate2
@@ -106,8 +107,9 @@ def _read_ggml_files(file: Path) -> dict[str, SmallFile]:
     made_tokenizer = make_tokenizer(tokens, special, file)
     at_begin = [tokens.index(b" "), special.end]
     suppressed = Suppression(find_unspoken_ids(tokens, special), at_begin)
-    max_length = read.sizes.max_target_positions
-    generation = make_generation_config(special, suppressed, None, max_length)
+    sizes = read.sizes
+    aligned = find_alignment_heads(sizes.vocab_size, sizes.decoder_layers, sizes.decoder_width)
+    generation = make_generation_config(special, suppressed, aligned, sizes.max_target_positions)
     return _join_small_files(config, generation) | {_TOKENIZER: made_tokenizer}
 
 

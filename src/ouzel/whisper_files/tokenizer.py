@@ -18,7 +18,10 @@ _UNSPOKEN = ("translate", "transcribe", "startoflm", "startofprev", "nospeech")
 
 
 def make_tokenizer(tokens: Sequence[bytes], special: SpecialTokens, source: object) -> JsonObject:
-    """Returns the content of tokenizer.json. Raises ModelLoadError, which names the source."""
+    """Returns the content of tokenizer.json; empty tokens are left out.
+
+    Raises ModelLoadError, which names the source.
+    """
     alphabet = make_byte_alphabet()
 
     def spell(token: bytes) -> str:
@@ -58,7 +61,7 @@ def make_tokenizer(tokens: Sequence[bytes], special: SpecialTokens, source: obje
             "end_of_word_suffix": None,
             "fuse_unk": False,
             "byte_fallback": False,
-            "vocab": {spell(token): token_id for token_id, token in enumerate(tokens)},
+            "vocab": {spell(token): each for each, token in enumerate(tokens) if token},
             "merges": [[spell(left), spell(right)] for left, right in merges],
         },
     }
