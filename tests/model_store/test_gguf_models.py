@@ -106,11 +106,12 @@ def test_processes_that_make_the_directory_at_once_leave_it_to_the_first(
     model: Path, tmp_path: Path
 ) -> None:
     code = (
-        "import sys; from pathlib import Path; from ouzel.gguf import model_directory as m; "
-        "write = m._write\n"
+        "import sys; from pathlib import Path; from ouzel.checkpoint import made_directory; "
+        "from ouzel.gguf.model_directory import model_directory; write = made_directory._write\n"
         "def paused(*arguments):\n"
         "    write(*arguments); print('written', flush=True); sys.stdin.read()\n"
-        "m._write = paused; print(m.model_directory(Path(sys.argv[1]), Path(sys.argv[2])))"
+        "made_directory._write = paused; "
+        "print(model_directory(Path(sys.argv[1]), Path(sys.argv[2])))"
     )
     command = [sys.executable, "-c", code, str(model), str(tmp_path / "cache")]
     slow = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -22,7 +22,12 @@ from ouzel.serve.command import apply_logging
 from ouzel.terminal.one_line_parser import OneLineParser
 from ouzel.terminal.table import table
 
-_KINDS = {"gguf": "of GGUF", "verdict": "KV cache", "unfinished": "unfinished"}
+_KINDS = {
+    "gguf": "of GGUF",
+    "whisper": "of Whisper",
+    "verdict": "KV cache",
+    "unfinished": "unfinished",
+}
 _DESCRIPTION = (
     "Lists the models in the Hugging Face cache, and the files that Ouzel made of models."
 )

@@ -7,13 +7,10 @@ time of change, if a chat template beside it has come or gone, or if FORMAT has 
 """
 
 import hashlib
-import json
 import logging
-import os
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
+from ouzel.checkpoint.made_directory import SmallFile, mark_used, matches_source, store_directory
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import make_model_config
@@ -24,12 +21,9 @@ from ouzel.gguf.projector_choice import choose_projector
 from ouzel.gguf.seeing import make_seeing_files
 from ouzel.gguf.tokenizer import make_tokenizer_files
 
-SmallFile = JsonObject | list[JsonObject]
-
 logger = logging.getLogger(__name__)
 
 FORMAT = 4  # increase it when other files are made from the same metadata
-SOURCE_FILE = "made_of.json"
 
 _EMBEDDING, _TOKENS = "token_embd.weight", "tokenizer.ggml.tokens"
 _MOST_TOKENS_BY_ROW = 2  # known files have one token per row, and a few more
@@ -50,9 +44,8 @@ def model_directory(
     key = str(files[0]) if projector is None else f"{files[0]}\n{projector}"
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     directory = cache_root / f"{model_name(files[0])[:64]}-gguf-{digest}"
-    if _has_source(directory, source):
-        with suppress(OSError):
-            os.utime(directory / SOURCE_FILE)  # `ouzel list` shows the time of the last use
+    if matches_source(directory, source):
+        mark_used(directory)
         return directory
     contents = make_small_files(
         read_gguf(files), None if projector is None else read_gguf([projector])
@@ -62,33 +55,13 @@ def model_directory(
     if projector is not None:
         links[f"{PROJECTOR}.gguf"] = projector  # the name of any file tells its kind
     try:
-        cache_root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=cache_root) as unfinished:
-            made, outdated = Path(unfinished, "made"), Path(unfinished, "outdated")
-            _write(made, contents | {SOURCE_FILE: source}, links)
-            _put_in_place(made, directory, outdated, source)
+        store_directory(directory, contents, links, source)
     except OSError as error:
         raise ModelLoadError(
             f"{files[0]}: its tokenizer cannot be stored in {cache_root} (--cache-dir): {error}"
         ) from error
     logger.info("tokenizer and configuration of %s are in %s", files[0], directory)
     return directory
-
-
-def _put_in_place(made: Path, directory: Path, outdated: Path, source: JsonObject) -> None:
-    """Renames `made` to `directory`, unless another process has already made it: it may be in
-    use.
-    """
-    with suppress(OSError):  # rename replaces an empty directory, and fails for any other
-        made.rename(directory)
-    if not _has_source(directory, source):
-        with suppress(FileNotFoundError):
-            directory.rename(outdated)
-        try:
-            made.rename(directory)
-        except OSError:
-            if not _has_source(directory, source):
-                raise
 
 
 def describe(files: list[Path]) -> JsonObject:
@@ -124,19 +97,3 @@ def _check_num_tokens(gguf: Gguf) -> None:
             f"{gguf.metadata.source}: {_TOKENS} must name <= {_MOST_TOKENS_BY_ROW} tokens for "
             f"each of the {num_rows} rows of {_EMBEDDING}, found {num_tokens}"
         )
-
-
-def _has_source(directory: Path, source: JsonObject) -> bool:
-    try:
-        return bool(json.loads((directory / SOURCE_FILE).read_bytes()) == source)
-    except (OSError, ValueError):
-        return False
-
-
-def _write(directory: Path, contents: dict[str, SmallFile], links: dict[str, Path]) -> None:
-    directory.mkdir()
-    for name, content in contents.items():
-        (directory / name).parent.mkdir(exist_ok=True)
-        (directory / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    for name, file in links.items():
-        os.symlink(file, directory / name)

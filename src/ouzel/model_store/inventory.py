@@ -39,12 +39,10 @@ class Inventory:
         sources = {str(form) for path in paths for form in (path.absolute(), path.resolve())}
         keys = {source_key(Path(source)) for source in sources}
         direct = [each for each in self.kept if each.source in sources or each.source_key in keys]
-        ggufs = [each.path for each in direct if each.kind == "gguf"]
-        return (
-            direct + [each for each in self.list_entries(ggufs) if each not in direct]
-            if ggufs
-            else direct
-        )
+        made = [each.path for each in direct if each.kind in ("gguf", "whisper")]
+        if not made:
+            return direct
+        return direct + [each for each in self.list_entries(made) if each not in direct]
 
     def name_model(self, kept: CacheEntry) -> str:
         """Returns the name of the model that an entry was made of, as far as the entry tells."""

@@ -9,25 +9,30 @@ import hashlib
 import json
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import ouzel
-from ouzel.gguf.model_directory import SOURCE_FILE, describe
+from ouzel.checkpoint.made_directory import SOURCE_FILE
+from ouzel.checkpoint.model_files import JsonObject
+from ouzel.gguf.model_directory import describe
 from ouzel.model_store.catalogue.packages import NOTE_FILE
 from ouzel.model_store.disk import measure_size, statuses
+from ouzel.whisper_files.model_directory import describe as describe_whisper
 
 if TYPE_CHECKING:
     from ouzel.backends.openvino.weights.entry_use import MadeOf
 
-Kind = Literal["weights", "gguf", "verdict", "pulled", "unfinished"]
+Kind = Literal["weights", "gguf", "whisper", "verdict", "pulled", "unfinished"]
 
 _WEIGHTS = re.compile(
     r"(?P<name>.{1,64})-(?P<width>(?:auto|int8|int4|bf16|f32)[a-z0-9=,]*)"
     r"-(?P<source>[0-9a-f]{16})-(?P<content>[0-9a-f]{16})"
 )
 _GGUF = re.compile(r"(?P<name>.{1,64})-gguf-(?P<source>[0-9a-f]{16})")
+_WHISPER = re.compile(r"(?P<name>.{1,64})-whisper-(?P<source>[0-9a-f]{16})")
 _VERDICT = re.compile(r"(?P<name>.{1,64})-ir-(?P<source>[0-9a-f]{16})")
 _PULLED = re.compile(r"(?P<name>.{1,64})-pulled-[0-9a-f]{16}")
 _UNFINISHED = ".unfinished-"
@@ -65,7 +70,9 @@ def read_kept(path: Path) -> CacheEntry | None:
     if match := _WEIGHTS.fullmatch(path.name):
         return _read_weights_entry(path, match)
     if match := _GGUF.fullmatch(path.name):
-        return _read_gguf_entry(path, match)
+        return _read_made_entry(path, match, "gguf", describe)
+    if match := _WHISPER.fullmatch(path.name):
+        return _read_made_entry(path, match, "whisper", describe_whisper)
     if match := _VERDICT.fullmatch(path.name):
         return _read_verdict_entry(path, match)
     if path.name.startswith(_UNFINISHED):
@@ -119,7 +126,9 @@ def _explain_staleness(content: str, made_of: "MadeOf") -> str:
     return "its model has changed"
 
 
-def _read_gguf_entry(path: Path, match: re.Match[str]) -> CacheEntry:
+def _read_made_entry(
+    path: Path, match: re.Match[str], kind: Kind, describe: Callable[[list[Path]], JsonObject]
+) -> CacheEntry:
     note = path / SOURCE_FILE
     try:
         source = json.loads(note.read_bytes())
@@ -131,7 +140,7 @@ def _read_gguf_entry(path: Path, match: re.Match[str]) -> CacheEntry:
         files, stale = [], "it is broken"
     return CacheEntry(
         path=path,
-        kind="gguf",
+        kind=kind,
         name=match["name"],
         width="",
         source=str(files[0]) if files else "",

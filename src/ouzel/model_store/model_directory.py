@@ -16,6 +16,7 @@ from ouzel.config.model import Demo
 from ouzel.demo import MODEL_DIRECTORY, VISION_MODEL_DIRECTORY
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import AUTO, NONE, holds_gguf, is_gguf, model_name
+from ouzel.whisper_files.files import find_whisper_file, name_whisper_file
 
 if TYPE_CHECKING:
     from ouzel.model_store.catalogue.entry import Entry
@@ -112,26 +113,14 @@ def locate_text_model(
 def _locate(model: str, cache_dir: str, lookup: NameLookup, mmproj: str) -> LocalModel:
     path = Path(os.path.expanduser(model))
     try:
-        is_directory = path.is_dir()
+        is_there = path.exists()
     except OSError as error:  # the name is too long, or access is denied
         raise ModelLoadError(
             f"{str(path)[:_MAX_SHOWN]} cannot be read: {error.strerror}"
         ) from error
-    if is_directory:
-        if not any((path / name).is_file() for name in _OWN_WEIGHTS) and holds_gguf(path):
-            return gguf_model(path, cache_dir, path.resolve().name, mmproj)
-        if not any((path / name).is_file() for name in ("config.json", "openvino_model.xml")):
-            raise ModelLoadError(
-                f"{path} holds no model: no config.json, openvino_model.xml or GGUF file is there"
-            )
-        return LocalModel(path, path.resolve().name)
-    if path.exists():
-        if is_gguf(path):
-            return gguf_model(path, cache_dir, model_name(path), mmproj)
-        raise ModelLoadError(
-            f"{model} is a file; give the directory with config.json and the weights, or a GGUF "
-            f"file"
-        )
+    if is_there:
+        open_path = _open_directory if path.is_dir() else _open_file
+        return open_path(path, cache_dir, mmproj)
     if path.is_absolute() or model.startswith((".", "~")):
         raise ModelLoadError(f"there is no directory or GGUF file {model}")
     if is_name_of_hub(model):
@@ -139,6 +128,30 @@ def _locate(model: str, cache_dir: str, lookup: NameLookup, mmproj: str) -> Loca
     if "/" in model:
         raise ModelLoadError(f"there is no directory or GGUF file {model}")
     return short_name_model(model, cache_dir, lookup, mmproj)
+
+
+def _open_file(path: Path, cache_dir: str, mmproj: str) -> LocalModel:
+    if is_gguf(path):
+        return gguf_model(path, cache_dir, model_name(path), mmproj)
+    if find_whisper_file(path):
+        return _whisper_model(path, cache_dir, name_whisper_file(path))
+    raise ModelLoadError(
+        f"{path} is a file; give the directory with config.json and the weights, or a GGUF file"
+    )
+
+
+def _open_directory(path: Path, cache_dir: str, mmproj: str) -> LocalModel:
+    name = path.resolve().name
+    if not any((path / each).is_file() for each in _OWN_WEIGHTS):
+        if holds_gguf(path):
+            return gguf_model(path, cache_dir, name, mmproj)
+        if find_whisper_file(path):
+            return _whisper_model(path, cache_dir, name)
+    if not any((path / each).is_file() for each in ("config.json", "openvino_model.xml")):
+        raise ModelLoadError(
+            f"{path} holds no model: no config.json, openvino_model.xml or GGUF file is there"
+        )
+    return LocalModel(path, name)
 
 
 def is_name_of_hub(model: str) -> bool:
@@ -187,6 +200,12 @@ def gguf_model(
 
     made = model_directory(path, cache_root(cache_dir), mmproj, repository)
     return LocalModel(made, name)
+
+
+def _whisper_model(path: Path, cache_dir: str, name: str) -> LocalModel:
+    from ouzel.whisper_files.model_directory import make_whisper_directory  # noqa: PLC0415
+
+    return LocalModel(make_whisper_directory(path, cache_root(cache_dir)), name)
 
 
 def short_name_model(

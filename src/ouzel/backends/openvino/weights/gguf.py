@@ -22,7 +22,7 @@ from ouzel.gguf.projector_tensors import name_projector_tensors
 from ouzel.gguf.tensors import Piece, StoredTensor, name_gguf_tensors
 from ouzel.observability.progress import advance_stage
 
-_PLAIN: dict[str, np.dtype[Any]] = {  # Any: one of three element types
+PLAIN: dict[str, np.dtype[Any]] = {  # Any: one of three element types
     "F32": np.dtype("<f4"),
     "F16": np.dtype("<f2"),
     "BF16": np.dtype("<u2"),
@@ -54,24 +54,24 @@ class GgufCheckpoint:
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         stored = self._locate(tensor)
         kind = stored.location.block_type.name
-        if kind in _PLAIN or (kind in _NOT_GATHERED and tensor.name == _EMBEDDING):
+        if kind in PLAIN or (kind in _NOT_GATHERED and tensor.name == _EMBEDDING):
             return None
         encoding = READERS[kind].encoding
         return encoding if _keeps_blocks(stored, encoding) else None
 
     def stored_form(self, tensor: Tensor) -> StoredForm | None:
         kinds = self._locate(tensor).block_types
-        if kinds & _PLAIN.keys():
+        if kinds & PLAIN.keys():
             return None
         return StoredForm(" and ".join(sorted(kinds)), max(READERS[kind].bits for kind in kinds))
 
     def parts(self, tensor: Tensor) -> Iterator[Parts]:
         stored = self._locate(tensor)
         pieces: Iterator[Parts] = chain.from_iterable(
-            _parts(piece.location) for piece in stored.pieces
+            read_blocks(piece.location) for piece in stored.pieces
         )
         if stored.every_other is not None:
-            pieces = map(_alternating, pieces, _parts(stored.every_other))
+            pieces = map(_alternating, pieces, read_blocks(stored.every_other))
         for parts in reorder_rows(pieces, stored.change.row_order):
             yield {
                 name: _blocks_in_order(part, stored.change.column_blocks)
@@ -93,25 +93,25 @@ class GgufCheckpoint:
                 f"{self._source} has no tensor for {tensor.name} (its name in transformers)"
             )
         location = stored.location
-        if _without_ones(stored.shape) != _expected_shape(tensor):
+        if without_ones(stored.shape) != expected_shape(tensor):
             raise ModelLoadError(
                 f"{location.path}: tensor {stored.name} has the shape {list(stored.shape)}, "
                 f"but its metadata requires {list(tensor.shape)}"
             )
-        if unknown := stored.block_types - _PLAIN.keys() - READERS.keys():
+        if unknown := stored.block_types - PLAIN.keys() - READERS.keys():
             raise ModelLoadError(
                 f"{location.path}: tensor {stored.name} is stored as {unknown.pop()}; "
-                f"supported are {', '.join([*_PLAIN, *READERS])}"
+                f"supported are {', '.join([*PLAIN, *READERS])}"
             )
         return stored
 
 
-def _expected_shape(tensor: Tensor) -> tuple[int, ...]:
+def expected_shape(tensor: Tensor) -> tuple[int, ...]:
     *outer, rows, columns = (1, 1, *tensor.shape)
-    return _without_ones((*outer, columns, rows) if tensor.is_transposed else tensor.shape)
+    return without_ones((*outer, columns, rows) if tensor.is_transposed else tensor.shape)
 
 
-def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+def without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(size for size in shape if size != 1)
 
 
@@ -143,9 +143,9 @@ def _blocks_in_order(part: NDArray[Number], order: tuple[int, ...] | None) -> ND
     return blocks[:, list(order)].reshape(part.shape)
 
 
-def _parts(location: TensorLocation) -> Iterator[Parts]:
+def read_blocks(location: TensorLocation) -> Iterator[Parts]:
     read = READERS[location.block_type.name].read
-    for raw in _chunks(location):
+    for raw in read_bytes(location):
         yield read(raw.reshape(len(raw), -1, location.block_type.num_bytes))
 
 
@@ -156,7 +156,7 @@ def changed_rows(stored: StoredTensor) -> Iterator[NDArray[np.float32]]:
         axis = 2 if stored.name.endswith(".bias") else 1
         rows = (
             _by_turns(first, second, axis)
-            for first, second in zip(rows, _floats(stored.every_other), strict=True)
+            for first, second in zip(rows, read_floats(stored.every_other), strict=True)
         )
     if stored.change.row_order is not None:
         rows = _rows_in_order(
@@ -180,23 +180,23 @@ def _rows_in_order(
 
 def _piece_rows(piece: Piece) -> Iterator[NDArray[np.float32]]:
     if piece.is_transposed:
-        yield np.concatenate(list(_floats(piece.location))).T
+        yield np.concatenate(list(read_floats(piece.location))).T
     else:
-        yield from _floats(piece.location)
+        yield from read_floats(piece.location)
 
 
-def _floats(location: TensorLocation) -> Iterator[NDArray[np.float32]]:
+def read_floats(location: TensorLocation) -> Iterator[NDArray[np.float32]]:
     kind = location.block_type.name
-    if kind not in _PLAIN:
-        yield from (decode(READERS[kind].encoding, parts) for parts in _parts(location))
+    if kind not in PLAIN:
+        yield from (decode(READERS[kind].encoding, parts) for parts in read_blocks(location))
         return
-    for raw in _chunks(location):
-        yield to_float32(raw.reshape(-1).view(_PLAIN[kind]), kind).reshape(
+    for raw in read_bytes(location):
+        yield to_float32(raw.reshape(-1).view(PLAIN[kind]), kind).reshape(
             len(raw), location.shape[-1]
         )
 
 
-def _chunks(location: TensorLocation) -> Iterator[NDArray[np.uint8]]:
+def read_bytes(location: TensorLocation) -> Iterator[NDArray[np.uint8]]:
     """Yields [some rows, bytes of a row]."""
     num_rows, rows_per_chunk = math.prod(location.shape[:-1]), chunk_rows(location.shape[-1])
     with location.path.open("rb") as file:

@@ -13,9 +13,12 @@ from ouzel.backends.openvino.weights.quantized.formats import (
 from ouzel.backends.openvino.weights.quantized.stored import QuantizedCheckpoint
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files, holds_tensors
 from ouzel.backends.openvino.weights.source import Tensors
+from ouzel.backends.openvino.weights.whisper import WhisperCheckpoint
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.checkpoint.model_files import read_config_json
 from ouzel.gguf.files import find_gguf, holds_gguf, list_projectors
+from ouzel.whisper_files.files import find_whisper_file, is_ggml
+from ouzel.whisper_files.reader import read_tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
     if not holds_tensors(directory) and holds_gguf(directory):
         files, encoders = find_gguf(directory), _find_encoders(directory)
         return StoredWeights([*files, *encoders], lambda: _open_gguf(files, encoders), "gguf")
+    if not holds_tensors(directory) and (file := find_whisper_file(directory)) is not None:
+        return _find_whisper(file)
     quantization = read_quantization(config)
     if quantization is None:
         return StoredWeights(find_files(directory), lambda: (Checkpoint(directory), ""))
@@ -56,3 +61,10 @@ def _find_encoders(directory: Path) -> list[Path]:
 def _open_gguf(files: list[Path], encoders: list[Path]) -> tuple[Tensors, str]:
     checkpoint = GgufCheckpoint(files, encoders)
     return checkpoint, f"GGUF of {', '.join(checkpoint.block_types)}"
+
+
+def _find_whisper(file: Path) -> StoredWeights:
+    checkpoint = WhisperCheckpoint(read_tensors(file))
+    kind = "GGML" if is_ggml(file) else "CTranslate2"
+    form = f"{kind} of {', '.join(checkpoint.block_types)}"
+    return StoredWeights([file], lambda: (checkpoint, form), kind if checkpoint.has_blocks else "")
