@@ -14,6 +14,9 @@ from ouzel.errors import ModelLoadError
 Inputs = dict[str, NDArray[np.generic]]
 
 MEMORY_SHARE = 0.25  # share of the free memory that slots take at most
+# More windows at a time do not make steps of the decoder cheaper: the encoder takes most of the
+# time, one window after the other.
+MOST_SLOTS = 16
 
 
 def find_cross_tables(compiled: ov.CompiledModel | ov.Model) -> list[Table]:
@@ -21,13 +24,13 @@ def find_cross_tables(compiled: ov.CompiledModel | ov.Model) -> list[Table]:
 
 
 def plan_slots(tables: list[Table], num_frames: int, max_num_seqs: int, free_bytes: int) -> int:
-    """Returns the number of slots: one for each running sequence and one to fill meanwhile, if the
-    memory holds them.
+    """Returns the number of slots: one for each running sequence and one to fill meanwhile, up to
+    MOST_SLOTS and as far as the memory holds them.
 
     Raises ModelLoadError if the memory does not hold one slot.
     """
     slot_bytes = _count_blocks(tables, num_frames) * sum(table.row_bytes for table in tables)
-    num_slots = min(max_num_seqs + 1, int(free_bytes * MEMORY_SHARE) // slot_bytes)
+    num_slots = min(max_num_seqs + 1, MOST_SLOTS, int(free_bytes * MEMORY_SHARE) // slot_bytes)
     if num_slots < 1:
         raise ModelLoadError(
             f"the keys and values of a window of sound need {slot_bytes / 2**20:.0f} MiB, the "
