@@ -157,12 +157,10 @@ def test_requests_that_do_not_fit_the_model_are_refused() -> None:
     engine = EngineCore(FakeSpeechRunner())
     wrong = AudioInput(digest=b"", shape=(3, NUM_FRAMES), features=b"")
     short = AudioInput(digest=b"", shape=(2, NUM_FRAMES), features=b"\0")
-    beams = msgspec.structs.replace(request(1).params, beam_search=BeamSearchParams(width=2))
     assert refuse(engine, audio=None) == "this model transcribes sound, and the request has none"
     assert "2 mel bins and 4 frames, given (3, 4)" in refuse(engine, audio=wrong)
     assert "4 bytes for each number, given 1" in refuse(engine, audio=short)
     assert "max_tokens 0" in refuse(engine, num_aligned_frames=1)
-    assert "beam search" in refuse(engine, params=beams)
     assert refuse(EngineCore(FakeRunner())) == "this model reads no sound"
 
 
@@ -217,3 +215,21 @@ def test_the_logprobs_are_those_of_the_allowed_tokens() -> None:
     for each in result.logprobs:
         both = {top.token_id: top.logprob for top in each.top}
         assert np.exp([both[0], both[1]]).sum() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_beam_search_follows_the_rules_and_attends_to_the_sound() -> None:
+    """With one beam it finds the tokens of a greedy choice."""
+    rules = TranscriptRules(end_token_id=96, suppressed=tuple(range(1, 97, 2)))
+    greedy = request(2, rules=rules)
+    params = msgspec.structs.replace(greedy.params, beam_search=BeamSearchParams(width=1))
+    searching = msgspec.structs.replace(request(2, rules=rules), params=params)
+    [alone] = run_alone(EngineCore(FakeSpeechRunner()), greedy)
+    [found] = run_alone(EngineCore(FakeSpeechRunner()), searching)
+    assert found.token_ids == alone.token_ids
+    assert all(token_id % 2 == 0 for token_id in found.token_ids)
+    wide = msgspec.structs.replace(params, beam_search=BeamSearchParams(width=3))
+    several = msgspec.structs.replace(request(2, rules=rules), params=wide)
+    engine = EngineCore(FakeSpeechRunner())
+    results = run(engine, [several, request(1)])
+    assert all(token_id % 2 == 0 for token_id in results[several.request_id, 0].token_ids)
+    assert engine.stats().num_used_blocks == 0

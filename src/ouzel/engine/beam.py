@@ -34,6 +34,7 @@ from ouzel.engine.grammars.session import Session
 from ouzel.engine.sampling.constraints import Constraints
 from ouzel.engine.sampling.own_logprobs import OwnLogprobs, log_sum_exp
 from ouzel.engine.sampling.sampler import adjust
+from ouzel.engine.sampling.transcript_rules import follow_transcript_rules
 from ouzel.engine.scheduling.scheduler import Scheduler
 from ouzel.engine.state.columns import Row, largest
 from ouzel.engine.state.sequence import Sequence
@@ -278,8 +279,10 @@ class _Group:
 def _normalise(row: Row, beam: Sequence) -> OwnLogprobs | None:
     """Turns logits into adjusted log probabilities in place.
 
-    Returns the model's own log probabilities if the request wants to see them.
+    Returns the model's own log probabilities if the request wants to see them. The rules of a
+    transcript come before both.
     """
+    follow_transcript_rules(row, beam)
     normaliser = log_sum_exp(row, float(row.max()))
     if math.isnan(normaliser):
         raise ValueError("the model's logits are not numbers")

@@ -80,8 +80,6 @@ def _audio_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
         )
     elif len(audio.features) != 4 * prod(audio.shape):
         yield f"the sound must have 4 bytes for each number, given {len(audio.features)} in all"
-    if request.params.beam_search is not None:
-        yield "a transcript cannot have a beam search"
     if request.num_aligned_frames and not (shape.can_align and request.params.max_tokens == 0):
         yield "an alignment needs a model with alignment heads, and max_tokens 0"
     if not 0 <= request.num_aligned_frames <= shape.num_encoder_frames:

@@ -37,7 +37,7 @@ from ouzel.engine.sampling.draws import (
 from ouzel.engine.sampling.own_logprobs import OwnLogprobs
 from ouzel.engine.sampling.penalties import penalise
 from ouzel.engine.sampling.token_race import TokenRace, exponentials
-from ouzel.engine.sampling.transcript_rules import apply_transcript_rules
+from ouzel.engine.sampling.transcript_rules import follow_transcript_rules
 from ouzel.engine.state.columns import ColumnSums, Row, largest
 from ouzel.engine.state.sequence import Sequence
 from ouzel.engine.state.token_bans import TokenBans
@@ -72,9 +72,8 @@ def prepare(row: Row, sequence: Sequence) -> PreparedRow:
     The row is adjusted in place, or in a copy if the logprobs still need it. The rules of a
     transcript come first: its logprobs count only tokens that they allow, as in openai-whisper.
     """
-    params, rules = sequence.params, sequence.request.transcript_rules
-    if rules is not None:
-        apply_transcript_rules(row, sequence.token_ids[sequence.num_prompt_tokens :], rules)
+    params = sequence.params
+    follow_transcript_rules(row, sequence)
     own_logprobs = (
         None
         if params.num_logprobs is None

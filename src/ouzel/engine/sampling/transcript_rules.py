@@ -6,7 +6,15 @@ Source: openai-whisper, decoding.py (SuppressTokens, SuppressBlank, ApplyTimesta
 import numpy as np
 
 from ouzel.engine.state.columns import Row
+from ouzel.engine.state.sequence import Sequence
 from ouzel.types.engine_request import TranscriptRules
+
+
+def follow_transcript_rules(row: Row, sequence: Sequence) -> None:
+    """Applies the rules of the sequence's request in place, if it has any."""
+    rules = sequence.request.transcript_rules
+    if rules is not None:
+        apply_transcript_rules(row, sequence.token_ids[sequence.num_prompt_tokens :], rules)
 
 
 def apply_transcript_rules(row: Row, token_ids: list[int], rules: TranscriptRules) -> None:
