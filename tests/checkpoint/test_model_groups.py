@@ -11,7 +11,10 @@ from ouzel.checkpoint.declared_task import is_encoder_type
 from ouzel.checkpoint.model_groups import GROUPS, describe_unsupported
 from ouzel.gguf.architectures import ARCHITECTURES
 
-SERVED = ["bert", "gpt_oss", "granitemoehybrid", "llama", "modernbert", "qwen3_moe", "starcoder2"]
+SERVED = [
+    *("bert", "gpt_oss", "granitemoehybrid", "llama", "modernbert", "qwen3_moe", "starcoder2"),
+    "whisper",
+]
 
 
 @pytest.mark.parametrize(
@@ -22,7 +25,7 @@ SERVED = ["bert", "gpt_oss", "granitemoehybrid", "llama", "modernbert", "qwen3_m
         ("deberta-v2", "nearest: modernbert, bert (encoders"),
         ("llamma", "nearest: llama"),
         ("t5", "Ouzel serves no models of an encoder and a decoder"),
-        ("whisper", "Ouzel serves no models that hear or speak"),
+        ("moonshine", "nearest: whisper (models that hear or speak)"),
     ],
 )
 def test_a_refusal_names_models_with_the_same_parts(name: str, expected: str) -> None:

@@ -109,7 +109,6 @@ GROUPS = (
         "granite_speech granite_speech_plus cohere_asr bark csm dia vits musicgen moshi "
         "seamless_m4t seamless_m4t_v2 kyutai_speech_to_text vibevoice vibevoice_asr "
         "audioflamingo3 wavtokenizer-dec glmasr",
-        is_served=False,
     ),
 )
 

@@ -53,6 +53,7 @@ def describe_model(options: Options, local: LocalModel) -> str:
         "kernels": found.kernels,
         "KV cache": _cache(found),
         "states": _states(found),
+        "sound": _sound(found),
         "draft": _draft(found),
         "context": _context(found, is_named=options.model.max_model_len is not None),
         "vectors": _vectors(found),
@@ -111,6 +112,15 @@ def _states(found: "Inspection") -> str:
     return f"{format_size(found.state_slot_bytes)} a sequence: {size} for {slots}"
 
 
+def _sound(found: "Inspection") -> str:
+    """Describes the windows of sound; returns an empty text for models that read none."""
+    sound = found.sound
+    if sound is None:
+        return ""
+    size = format_size(sound.num_slots * sound.slot_bytes)
+    return f"{format_size(sound.slot_bytes)} a window of 30 s: {size} for {sound.num_slots} windows"
+
+
 def _draft(found: "Inspection") -> str:
     """Describes the draft; returns an empty text without one."""
     draft = found.draft
@@ -161,17 +171,15 @@ def _longrope(found: "Inspection") -> str:
 
 
 def _vectors(found: "Inspection") -> str:
-    """Describes vectors or scores; returns an empty text for a model that generates."""
+    """Describes vectors or scores; returns an empty text for a model that writes text."""
     match found.task:
-        case "generate":
+        case "generate" | "transcribe":
             return ""
         case "embed":
             return _forms(found)
         case "score":
             scores = "a score" if found.vector_size <= 1 else f"{found.vector_size} scores"
             return f"{scores} of each pair of texts"
-        case "transcribe":
-            return "transcripts of speech"
         case unreachable:
             assert_never(unreachable)
 

@@ -62,11 +62,6 @@ class ServedModel:
     created: int  # unix seconds
     system_fingerprint: str
 
-    @property
-    def is_speech(self) -> bool:
-        """Tells whether the model turns speech into text."""
-        return self.speech is not None
-
     def with_adapter(self, name: str) -> "ServedModel":
         """Returns the model with this adapter; clients use the adapter's name."""
         return replace(self, names=(name,), adapter=name, parent_names=self.names)

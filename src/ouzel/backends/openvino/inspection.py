@@ -53,6 +53,7 @@ from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import find_entry, refuse_options
 from ouzel.backends.openvino.pooling import compute_vector_size
 from ouzel.backends.openvino.runners.state_tables import find_state_tables
+from ouzel.backends.openvino.speech_loader import InspectedSound, inspect_sound
 from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.token_heads import list_forms, read_token_heads
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
@@ -119,6 +120,7 @@ class Inspection:
     forms: tuple[VectorForm, ...] = ("text",)  # forms of vectors that the model makes
     attends_to_whole_prompts: bool = False  # tokens of a prompt see later ones
     draft: InspectedDraft | None = None
+    sound: InspectedSound | None = None  # None: the model reads no sound
 
     @property
     def weight_bytes(self) -> int:
@@ -181,7 +183,7 @@ def inspect_model(
     attention = make_attention_model(language_model)
     own_attention = all(map(attends_everywhere, language_model.graphs))
     fused = fuse_graphs(core, attention, engine, attends=own_attention)
-    [compiled] = compile_graphs(core, fused, attention, engine)
+    compiled, *further = compile_graphs(core, fused, attention, engine)
     tables = cache_tables([compiled])
     states = find_state_tables(
         language_model.graph, compiled.get_property("INFERENCE_PRECISION_HINT")
@@ -216,6 +218,7 @@ def inspect_model(
         vector_size=vector_size(language_model),
         attends_to_whole_prompts=language_model.attends_to_whole_prompts,
         draft=draft,
+        sound=inspect_sound(further, language_model.speech, engine, free_bytes=free_bytes),
     )
 
 

@@ -29,7 +29,7 @@ def plan_slots(tables: list[Table], num_frames: int, max_num_seqs: int, free_byt
 
     Raises ModelLoadError if the memory does not hold one slot.
     """
-    slot_bytes = _count_blocks(tables, num_frames) * sum(table.row_bytes for table in tables)
+    slot_bytes = count_slot_bytes(tables, num_frames)
     num_slots = min(max_num_seqs + 1, MOST_SLOTS, int(free_bytes * MEMORY_SHARE) // slot_bytes)
     if num_slots < 1:
         raise ModelLoadError(
@@ -91,6 +91,10 @@ class CrossSlots:
             * np.int32(self._num_blocks),
             "cross_max_context_len": np.array(self._num_frames, np.int32),
         }
+
+
+def count_slot_bytes(tables: list[Table], num_frames: int) -> int:
+    return _count_blocks(tables, num_frames) * sum(table.row_bytes for table in tables)
 
 
 def _count_blocks(tables: Iterable[Table], num_frames: int) -> int:
