@@ -248,8 +248,9 @@ def test_a_flag_without_meaning_is_named() -> None:
             "--plugin_config: unknown property CACHE_DIRS; did you mean CACHE_DIR",
         ),
         (
-            ("--task", "speech2text"),
-            "--task: must be one of text_generation, embeddings, rerank, given 'speech2text'",
+            ("--task", "text2speech"),
+            "--task: must be one of text_generation, embeddings, rerank, speech2text, "
+            "given 'text2speech'",
         ),
         (("--pooling", "MAX"), "--pooling: must be one of .*given 'MAX'"),
         (

@@ -320,7 +320,7 @@ def test_a_model_of_vectors_is_pulled_with_a_graph_of_its_own(
             "--configure --model_path /nowhere",
             "--configure: needs --model_path, the directory of a model, given",
         ),
-        ("--configure --model_path /proc", "or rerank, since /proc has no config.json"),
+        ("--configure --model_path /proc", "since /proc has no config.json"),
         ("--configure --pull", "--pull: cannot be used with --configure"),
     ],
 )

@@ -105,7 +105,7 @@ FLAGS = (
     Setting("--task rerank", "`--task`"),
     Setting("--task image_generation", "refused", "no pictures are made here"),
     Setting("--task text2speech", "refused", "no audio"),
-    Setting("--task speech2text", "refused", "no audio"),
+    Setting("--task speech2text", "`--task`"),
     Setting("--pooling LAST", "`--pooling`"),
     Setting("--normalize true", "`--normalize`"),
     Setting("--truncate true", "`--truncate`"),

@@ -57,7 +57,7 @@ def _weights(value: str) -> Values:
 
 
 def _task(value: str) -> Values:
-    """Returns Ouzel's task. Raises InvalidOption for tasks with images or sounds."""
+    """Returns Ouzel's task. Raises InvalidOption for tasks that make images or sounds."""
     if value not in TASKS:
         raise InvalidOption(f"task: must be one of {', '.join(TASKS)}, given {value!r}")
     return {"task": TASKS[value]}
@@ -77,6 +77,7 @@ TASKS: Mapping[str, TaskOption] = {
     "text_generation": "generate",
     "embeddings": "embed",
     "rerank": "score",
+    "speech2text": "transcribe",
 }
 MEANINGS: Mapping[str, Meaning] = {
     "task": _task,

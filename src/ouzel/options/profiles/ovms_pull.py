@@ -118,6 +118,10 @@ def _graph_text(directory: Path, flags: Flags, *, name: str, gguf: str, draft_pa
         )
     if task == "score":
         return rerank_graph_text(flags, name=flags.get("model_name", name), models_path=models_path)
+    if task == "transcribe":
+        raise InvalidOption(
+            "--task: no graph can be written for speech2text; --source_model serves such a model"
+        )
     return llm_graph_text(flags, models_path=models_path, draft_models_path=draft_path)
 
 
