@@ -25,7 +25,9 @@ FIXED: dict[str, Any] = {"temperature": 0.4, "extra_body": {"seed": 7}, "languag
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with serving(str(SPEECH / "whisper"), cache_dir=tmp_path_factory.mktemp("cache")) as running:
+    exact = ("--precision", "f32", "--weights", "f32", "--kv-cache-dtype", "f32")
+    cache_dir = tmp_path_factory.mktemp("cache")
+    with serving(str(SPEECH / "whisper"), *exact, cache_dir=cache_dir) as running:
         yield running
 
 
