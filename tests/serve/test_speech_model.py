@@ -20,7 +20,7 @@ from tests.backends.speech_goldens import SPEECH
 from tests.serve.running import RunningServer, serving
 
 # One temperature: a text of random weights is so unlikely that it would be decoded again.
-FIXED: dict[str, Any] = {"temperature": 0.4, "extra_body": {"seed": 7}, "language": "en"}
+FIXED: dict[str, Any] = {"temperature": 0.4, "language": "en"}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,11 @@ def make_wav(seed: int, seconds: float = 2.0) -> bytes:
 
 def transcribe(client: OpenAI, seed: int, **options: Any) -> Any:  # options of the client
     return client.audio.transcriptions.create(
-        model="whisper", file=("speech.wav", make_wav(seed)), **FIXED, **options
+        model="whisper",
+        file=("speech.wav", make_wav(seed)),
+        extra_body={"seed": seed},
+        **FIXED,
+        **options,
     )
 
 
