@@ -37,7 +37,7 @@ class FileQueue:
         self._format: OutputFormat = output_format
         self._has_words = has_words
         self._progress = SoundProgress(sys.stderr, [file.num_bytes for file in files])
-        self._outputs: dict[int, str] = {}  # of files that wait for an earlier one; "": failed
+        self._outputs: dict[int, str] = {}  # wait for an earlier file; "": it failed
         self._num_written = 0
 
     async def run(self, api: ApiClient, max_concurrency: int) -> None:

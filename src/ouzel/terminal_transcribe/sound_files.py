@@ -19,7 +19,7 @@ class UnreadableFile(OuzelError):
 
 @dataclass(frozen=True, slots=True)
 class SoundFile:
-    name: str  # as the command line has it
+    name: str  # the argument of the command
     num_bytes: int
     output: Path | None  # None: standard output
     content: bytes | None = None  # None: it is read when its turn comes

@@ -10,6 +10,8 @@ from typing import TextIO
 
 from ouzel.terminal.progress_line import ProgressLine, describe_time
 
+_LEAST_SHARE = 0.05  # the time that is left cannot be told from less
+
 
 class SoundProgress:
     """Follows all files of a command; a file is named by its place in the command line."""
@@ -20,11 +22,13 @@ class SoundProgress:
         self._sizes = sizes
         self._shares = [0.0] * len(sizes)
         self._done_s = [0.0] * len(sizes)  # seconds of sound
+        self._duration_s = 0.0  # the latest sound; 0: not known yet
         self._num_ended = 0
         self._begin_s: float | None = None
 
     def tell(self, place: int, done_s: float, duration_s: float) -> None:
         """Notes that `done_s` of the sound of a file are transcribed."""
+        self._duration_s = duration_s
         self._done_s[place] = max(self._done_s[place], min(done_s, duration_s))
         self._shares[place] = self._done_s[place] / duration_s if duration_s > 0 else 0.0
         self.show()
@@ -39,15 +43,23 @@ class SoundProgress:
         if self._begin_s is None:
             self._begin_s = now_s
         took_s = max(now_s - self._begin_s, 1e-3)
+        text = self._describe_position()
         sound_s = sum(self._done_s)
-        text = f"{self._num_ended}/{len(self._sizes)} files, {format_clock(sound_s)}"
-        if sound_s > 0 and 0 < share < 1:
-            left = describe_time(took_s * (1 - share) / share)
-            text += f", {sound_s / took_s:.1f}x real time, {left} left"
+        if sound_s > 0:
+            text += f", {sound_s / took_s:.1f}x real time"
+        if _LEAST_SHARE <= share < 1:
+            text += f", {describe_time(took_s * (1 - share) / share)} left"
         self._line.show(text, share)
 
     def clear(self) -> None:
         self._line.clear()
+
+    def _describe_position(self) -> str:
+        done = format_clock(sum(self._done_s))
+        if len(self._sizes) > 1:
+            return f"{self._num_ended}/{len(self._sizes)} files, {done}"
+        whole = self._duration_s
+        return f"{done} of {format_clock(whole)}" if whole > 0 else done
 
     def _compute_share(self) -> float:
         weights = [max(size, 1) for size in self._sizes]
