@@ -95,14 +95,14 @@ def _make_verbose(transcript: Transcript, file: str, text: str, *, has_words: bo
         duration=transcript.duration_s,
         text=text,
         usage=DurationUsage(transcript.duration_s),
-        segments=[_make_segment(segment) for segment in transcript.segments],
+        segments=[_make_segment(*numbered) for numbered in enumerate(transcript.segments)],
         words=words if has_words else UNSET,
     )
 
 
-def _make_segment(event: SegmentEvent) -> SegmentObject:
+def _make_segment(number: int, event: SegmentEvent) -> SegmentObject:
     return SegmentObject(
-        id=int(event.id),
+        id=number,
         seek=event.seek,
         start=event.start,
         end=event.end,
