@@ -44,7 +44,6 @@ def test_without_segments_there_are_no_subtitles() -> None:
 
 
 def test_each_word_can_have_a_subtitle() -> None:
-    segment = replace(FIRST, words=WORDS)
-    assert write_srt([segment], per_word=True) == (
+    assert write_srt(WORDS) == (
         "1\n00:00:01,000 --> 00:00:01,500\nGood\n\n2\n00:00:01,500 --> 00:00:02,000\nbye.\n\n"
     )

@@ -68,6 +68,11 @@ COMMANDS: Mapping[str, Command] = {
         "ouzel.terminal_batch.command:run",
         parser="ouzel.terminal_batch.flags:batch_parser",
     ),
+    "transcribe": Command(
+        "Turn sound files into text or subtitles, on a server or with a model here.",
+        "ouzel.terminal_transcribe.command:run",
+        parser="ouzel.terminal_transcribe.flags:transcribe_parser",
+    ),
     "run": Command(
         "Chat with a model: of the running server, or downloaded if needed and loaded here.",
         "ouzel.cli.run:run",

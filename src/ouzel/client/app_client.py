@@ -14,11 +14,10 @@ from http import HTTPStatus
 
 from starlette.types import ASGIApp, Message, Scope
 
-from ouzel.client.base import Answer, ApiFailure, read_failure
+from ouzel.client.base import JSON, Answer, ApiFailure, read_failure
 from ouzel.client.event_stream import EventStream
 
 _ASGI = {"version": "3.0", "spec_version": "2.4"}
-_HEADERS = ((b"host", b"localhost"), (b"content-type", b"application/json"))
 
 
 class AppClient:
@@ -34,28 +33,39 @@ class AppClient:
     async def close(self) -> None:
         await self._lifespan.stop()
 
-    async def ask(self, method: str, path: str, body: bytes = b"") -> Answer:
-        async with self._asked(method, path, body) as request:
+    async def ask(
+        self, method: str, path: str, body: bytes = b"", *, content_type: str = JSON
+    ) -> Answer:
+        async with self._asked(method, path, body, content_type) as request:
             return await request.answer()
 
     @asynccontextmanager
-    async def events(self, path: str, body: bytes) -> AsyncGenerator[AsyncIterator[bytes], None]:
-        async with self._asked("POST", path, body) as request:
+    async def events(
+        self, path: str, body: bytes, *, content_type: str = JSON
+    ) -> AsyncGenerator[AsyncIterator[bytes], None]:
+        async with self._asked("POST", path, body, content_type) as request:
             status = await request.status()
             if status != HTTPStatus.OK:
                 raise read_failure(await request.answer())
             yield request.events()
 
     @asynccontextmanager
-    async def _asked(self, method: str, path: str, body: bytes) -> AsyncGenerator["_Request", None]:
-        request = _Request(self._app, _scope(method, path, body), body)
+    async def _asked(
+        self, method: str, path: str, body: bytes, content_type: str
+    ) -> AsyncGenerator["_Request", None]:
+        request = _Request(self._app, _scope(method, path, body, content_type), body)
         try:
             yield request
         finally:
             await request.leave()
 
 
-def _scope(method: str, path: str, body: bytes) -> Scope:
+def _scope(method: str, path: str, body: bytes, content_type: str) -> Scope:
+    headers = {
+        b"host": b"localhost",
+        b"content-type": content_type.encode(),
+        b"content-length": str(len(body)).encode(),
+    }
     plain_path, _, query = path.partition("?")
     return {
         "type": "http",
@@ -67,7 +77,7 @@ def _scope(method: str, path: str, body: bytes) -> Scope:
         "raw_path": plain_path.encode(),
         "query_string": query.encode(),
         "root_path": "",
-        "headers": [*_HEADERS, (b"content-length", str(len(body)).encode())],
+        "headers": list(headers.items()),
         "client": ("127.0.0.1", 0),
         "server": ("127.0.0.1", 0),
         "state": {},

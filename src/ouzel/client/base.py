@@ -11,6 +11,7 @@ import msgspec
 from ouzel.errors import OuzelError
 
 MAX_ANSWER_BYTES = 256 * 2**20  # limit for a whole answer and for one event of a stream
+JSON = "application/json"
 _STATUSES = frozenset(HTTPStatus)
 # The errors that decoders raise for invalid JSON.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -31,13 +32,17 @@ class ApiFailure(OuzelError):
 
 
 class ApiClient(Protocol):
-    """Sends requests with JSON bodies; paths begin at the root of the API: `/v1/models`."""
+    """Sends requests; paths begin at the root of the API: `/v1/models`."""
 
-    async def ask(self, method: str, path: str, body: bytes = b"") -> Answer:
+    async def ask(
+        self, method: str, path: str, body: bytes = b"", *, content_type: str = JSON
+    ) -> Answer:
         """Returns the whole answer, with any status. Raises ApiFailure if there is no answer."""
         ...
 
-    def events(self, path: str, body: bytes) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def events(
+        self, path: str, body: bytes, *, content_type: str = JSON
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Posts the body and iterates over the data of the events of the answer, without `[DONE]`.
 
         Leaving the context ends the request. Raises ApiFailure for a status other than 200, and

@@ -12,14 +12,13 @@ from urllib.parse import urlsplit
 import httpx2
 
 from ouzel import __version__
-from ouzel.client.base import MAX_ANSWER_BYTES, Answer, ApiFailure, read_failure
+from ouzel.client.base import JSON, MAX_ANSWER_BYTES, Answer, ApiFailure, read_failure
 from ouzel.client.event_stream import EventStream
 from ouzel.client.shown_url import shown_url
 
 _CONNECT_TIMEOUT_S = 30.0
 _END_TIMEOUT_S = 1.0  # longest time between the last event of a stream and the end of the answer
 _OK = 200
-_JSON = "application/json"
 _VERSION_AND_ENDPOINT = re.compile(r"/v1(/(chat/completions|completions|responses|models))?$")
 
 
@@ -115,7 +114,7 @@ class HttpClient:
         return f"unix:{socket}" if socket else shown_url(self._address.root)
 
     async def ask(
-        self, method: str, path: str, body: bytes = b"", *, content_type: str = _JSON
+        self, method: str, path: str, body: bytes = b"", *, content_type: str = JSON
     ) -> Answer:
         """Returns the whole answer, with any status. Raises ApiFailure if there is no answer."""
         try:
@@ -131,14 +130,15 @@ class HttpClient:
             raise self._failure(error) from error
 
     @asynccontextmanager
-    async def events(self, path: str, body: bytes) -> AsyncGenerator[AsyncIterator[bytes], None]:
+    async def events(
+        self, path: str, body: bytes, *, content_type: str = JSON
+    ) -> AsyncGenerator[AsyncIterator[bytes], None]:
         """Posts the body and iterates over the data of the events (see `ApiClient.events`)."""
         url = self._address.root + path
+        headers = {"content-type": content_type} if body else {}
         try:
             with self._lent_client() as client:
-                async with client.stream(
-                    "POST", url, content=body, headers={"content-type": _JSON} if body else {}
-                ) as answer:
+                async with client.stream("POST", url, content=body, headers=headers) as answer:
                     _refuse_redirection(answer)
                     if answer.status_code != _OK:
                         raise read_failure(await _whole(answer))

@@ -6,7 +6,6 @@ connection or a restart of this machine.
 
 import asyncio
 import hashlib
-import secrets
 import sys
 from http import HTTPStatus
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from ouzel.client.base import Answer, ApiFailure, read_failure
+from ouzel.client.form import write_form
 from ouzel.client.http_client import HttpClient
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.terminal_batch.batch_progress import BatchProgress
@@ -116,7 +116,7 @@ class ServerBatch:
             raise InvalidOption(
                 f"{self._paths.input}: the first line must be a request: {error}"
             ) from error
-        form, content_type = _write_form(self._paths.input.name, content)
+        form, content_type = write_form({"purpose": "batch"}, self._paths.input.name, content)
         uploaded = await self._client.ask("POST", "/v1/files", form, content_type=content_type)
         fields = {
             "input_file_id": _decode(uploaded, _File).id,
@@ -203,16 +203,3 @@ def _read(path: Path) -> bytes:
 
 def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
-
-
-def _write_form(filename: str, content: bytes) -> tuple[bytes, str]:
-    """Returns a form with the file and its purpose, and the form's content type."""
-    border = secrets.token_hex(16)
-    name = filename.replace('"', "_")
-    head = (
-        f'--{border}\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
-        f'--{border}\r\ncontent-disposition: form-data; name="file"; filename="{name}"\r\n'
-        "content-type: application/jsonl\r\n\r\n"
-    )
-    form = head.encode() + content + f"\r\n--{border}--\r\n".encode()
-    return form, f"multipart/form-data; boundary={border}"

@@ -1,40 +1,42 @@
-"""Writes segments as subtitles: SubRip (`.srt`) and WebVTT (`.vtt`).
+"""Writes segments or words as subtitles: SubRip (`.srt`) and WebVTT (`.vtt`).
 
 The output equals the files of openai-whisper's `utils.py`.
 """
 
-from collections.abc import Iterator, Sequence
-
-from ouzel.transcription.events import Segment
-
-_Cue = tuple[float, float, str]
+from collections.abc import Iterable
+from typing import Protocol
 
 
-def write_srt(segments: Sequence[Segment], *, per_word: bool = False) -> str:
-    """Returns subtitles as SubRip; with `per_word`, each word has a subtitle of its own."""
-    cues = enumerate(_list_cues(segments, per_word=per_word), start=1)
+class TimedText(Protocol):
+    """A text with its times: a segment or a word."""
+
+    @property
+    def start_s(self) -> float: ...
+
+    @property
+    def end_s(self) -> float: ...
+
+    @property
+    def text(self) -> str: ...
+
+
+def write_srt(texts: Iterable[TimedText]) -> str:
+    """Returns subtitles as SubRip, one for each text."""
     return "".join(
-        f"{number}\n{_format_srt_time(start_s)} --> {_format_srt_time(end_s)}\n{text}\n\n"
-        for number, (start_s, end_s, text) in cues
+        f"{number}\n{_format_srt_time(each.start_s)} --> {_format_srt_time(each.end_s)}\n"
+        f"{_clean(each.text)}\n\n"
+        for number, each in enumerate(texts, start=1)
     )
 
 
-def write_vtt(segments: Sequence[Segment], *, per_word: bool = False) -> str:
-    """Returns subtitles as WebVTT; with `per_word`, each word has a subtitle of its own."""
+def write_vtt(texts: Iterable[TimedText]) -> str:
+    """Returns subtitles as WebVTT, one for each text."""
     cues = "".join(
-        f"{_format_vtt_time(start_s)} --> {_format_vtt_time(end_s)}\n{text}\n\n"
-        for start_s, end_s, text in _list_cues(segments, per_word=per_word)
+        f"{_format_vtt_time(each.start_s)} --> {_format_vtt_time(each.end_s)}\n"
+        f"{_clean(each.text)}\n\n"
+        for each in texts
     )
     return f"WEBVTT\n\n{cues}"
-
-
-def _list_cues(segments: Sequence[Segment], *, per_word: bool) -> Iterator[_Cue]:
-    for segment in segments:
-        if per_word and segment.words:
-            for word in segment.words:
-                yield word.start_s, word.end_s, _clean(word.text)
-        else:
-            yield segment.start_s, segment.end_s, _clean(segment.text)
 
 
 def _clean(text: str) -> str:

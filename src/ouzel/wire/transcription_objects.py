@@ -71,10 +71,30 @@ class TextDeltaEvent(msgspec.Struct, tag_field="type", tag="transcript.text.delt
     logprobs: list[TopLogprob] | UnsetType = UNSET
 
 
+class SegmentEvent(msgspec.Struct, tag_field="type", tag="transcript.text.segment"):
+    """A segment in a stream with verbose_json, in the form of OpenAI's segments of speakers."""
+
+    id: str
+    start: float
+    end: float
+    text: str
+    duration: float  # seconds of the whole sound
+    seek: int
+    tokens: list[int]
+    temperature: float
+    avg_logprob: float
+    compression_ratio: float
+    no_speech_prob: float
+    words: list[WordObject] | UnsetType = UNSET
+
+
 class TextDoneEvent(msgspec.Struct, tag_field="type", tag="transcript.text.done"):
     text: str
     usage: TokensUsage
     logprobs: list[TopLogprob] | UnsetType = UNSET
+    task: SpeechTask | UnsetType = UNSET  # this and the rest: with verbose_json
+    language: str | UnsetType = UNSET
+    duration: float | UnsetType = UNSET
 
 
 def write_usage(usage: TranscriptionUsage) -> TokensUsage:
@@ -92,12 +112,31 @@ def write_verbose(
     duration_s = round_time(result.duration_s)
     return VerboseTranscription(
         task=task,
-        language="english" if task == "translate" else _name_language(result.language),
+        language=name_language(result.language, task),
         duration=duration_s,
         text=result.text.strip(),
         usage=DurationUsage(duration_s),
         segments=[_write_segment(each) for each in result.segments] if has_segments else UNSET,
         words=write_words(result.segments) if has_words else UNSET,
+    )
+
+
+def write_segment_event(segment: Segment, sound_s: float, *, has_words: bool) -> SegmentEvent:
+    """`sound_s` is the length of the whole sound: it shows how far the transcription is."""
+    written = _write_segment(segment)
+    return SegmentEvent(
+        id=str(written.id),
+        start=written.start,
+        end=written.end,
+        text=written.text,
+        duration=round_time(sound_s),
+        seek=written.seek,
+        tokens=written.tokens,
+        temperature=written.temperature,
+        avg_logprob=written.avg_logprob,
+        compression_ratio=written.compression_ratio,
+        no_speech_prob=written.no_speech_prob,
+        words=write_words([segment]) if has_words else UNSET,
     )
 
 
@@ -111,8 +150,13 @@ def write_logprobs(
     return [sampled_logprob(position, model, text_of) for position in positions]
 
 
-def _name_language(code: str) -> str:
-    """Returns the English name in lower case; a code without a name is its own name."""
+def name_language(code: str, task: SpeechTask) -> str:
+    """Returns the English name of a text's language in lower case.
+
+    A code without a name is its own name.
+    """
+    if task == "translate":
+        return "english"
     return LANGUAGE_NAMES.get(code, code).lower()
 
 

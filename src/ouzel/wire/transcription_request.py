@@ -95,7 +95,8 @@ class SpeechFields(msgspec.Struct, kw_only=True):
     response_format: Annotated[
         ResponseFormat | None,
         Meta(
-            description="The form of the answer; json without it. With stream it is json or text."
+            description="The form of the answer; json without it. With stream it is json, text or "
+            "verbose_json."
         ),
     ] = None
     temperature: (
@@ -198,9 +199,10 @@ def read_speech_options(fields: SpeechFields, task: SpeechTask) -> Transcription
 def check_stream(fields: SpeechFields) -> None:
     """Raises InvalidRequest for a stream in a form that events do not have."""
     form = fields.response_format or "json"
-    if fields.stream and form not in ("json", "text"):
+    if fields.stream and form not in ("json", "text", "verbose_json"):
         raise InvalidRequest(
-            f"must be json or text with stream, given {form!r}", field="response_format"
+            f"must be json, text or verbose_json with stream, given {form!r}",
+            field="response_format",
         )
 
 

@@ -98,7 +98,7 @@ def test_the_client_sends_objects_in_brackets(
         (
             {"stream": "true", "response_format": "srt"},
             "response_format",
-            "response_format must be json or text with stream, given 'srt'",
+            "response_format must be json, text or verbose_json with stream, given 'srt'",
         ),
         ({"stream": "maybe"}, "stream", "stream must be true or false, given 'maybe'"),
         ({"temperature": "1.5"}, "temperature", "temperature must be <= 1.0, given 1.5"),

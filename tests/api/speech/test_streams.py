@@ -9,7 +9,11 @@ from contextlib import contextmanager
 import httpx
 import openai
 import pytest
-from openai.types.audio import TranscriptionTextDeltaEvent, TranscriptionTextDoneEvent
+from openai.types.audio import (
+    TranscriptionTextDeltaEvent,
+    TranscriptionTextDoneEvent,
+    TranscriptionTextSegmentEvent,
+)
 
 from ouzel.config import LimitsConfig
 from tests.api.requests import read_error, read_events, wait_until
@@ -20,7 +24,7 @@ from tests.api.speech.listening import (
     WrittenDecoder,
     listening_server,
 )
-from tests.api.speech.posting import PATH, TRANSLATIONS, WORDS, post_sound
+from tests.api.speech.posting import PATH, TRANSLATIONS, WORDS, Fields, post_sound
 
 
 def test_the_client_reads_deltas_and_the_end(client: openai.OpenAI) -> None:
@@ -156,3 +160,36 @@ def test_the_log_line_has_the_duration_of_the_sound(
     line = record.getMessage()
     assert f"POST {PATH} 200 model={MODEL} prompt_tokens=1503 completion_tokens=3" in line
     assert "finish=stop audio_s=3.0000" in line
+
+
+def test_a_verbose_stream_has_segments(client: openai.OpenAI) -> None:
+    events = list(
+        client.audio.transcriptions.create(
+            file=WORDS,
+            model=MODEL,
+            stream=True,
+            response_format="verbose_json",
+            timestamp_granularities=["word"],
+        )
+    )
+
+    segments = [event for event in events if isinstance(event, TranscriptionTextSegmentEvent)]
+    assert [(each.id, each.start, each.end, each.text) for each in segments] == [
+        ("0", 0.0, 2.0, " one two"),
+        ("1", 2.0, 4.0, " three"),
+    ]
+    further = segments[1].model_extra
+    assert further is not None and further["duration"] == 3.0
+    assert further["words"] == [{"word": "three", "start": 2.0, "end": 2.9}]
+    done = events[-1]
+    assert isinstance(done, TranscriptionTextDoneEvent) and done.text == "one two three"
+    assert done.model_extra == {"task": "transcribe", "language": "german", "duration": 3.0}
+
+
+def test_a_verbose_stream_of_a_translation_is_english(http: httpx.Client) -> None:
+    fields: Fields = {"stream": "true", "response_format": "verbose_json"}
+    *events, _ = read_events(post_sound(http, fields, path=TRANSLATIONS))
+    *_, segment, done = [json.loads(event) for event in events]
+    assert segment["type"] == "transcript.text.segment"
+    assert "words" not in segment
+    assert (done["task"], done["language"]) == ("translate", "english")

@@ -73,7 +73,7 @@ class OvmsAnswer:
         self.framing = _SSE_WITHOUT_END
         self._granularities = granularities
 
-    def chunks(self, event: TranscriptionEvent) -> Sequence[object]:
+    def chunks(self, event: TranscriptionEvent, sound_s: float) -> Sequence[object]:
         match event:
             case TextDelta():
                 return [OvmsTextDelta(event.text)] if event.text else []

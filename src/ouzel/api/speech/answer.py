@@ -18,7 +18,10 @@ from ouzel.wire.transcription_objects import (
     TextDeltaEvent,
     TextDoneEvent,
     TranscriptionObject,
+    name_language,
+    round_time,
     write_logprobs,
+    write_segment_event,
     write_usage,
     write_verbose,
 )
@@ -44,7 +47,7 @@ class OpenAiAnswer:
         self._model = model
         self._has_begun = False  # a part of the text was sent
 
-    def chunks(self, event: TranscriptionEvent) -> Sequence[object]:
+    def chunks(self, event: TranscriptionEvent, sound_s: float) -> Sequence[object]:
         match event:
             case TextDelta():
                 text = event.text if self._has_begun else event.text.lstrip()
@@ -52,10 +55,12 @@ class OpenAiAnswer:
                 logprobs = self._write_logprobs(event.logprobs)
                 return [TextDeltaEvent(text, logprobs)] if text or event.logprobs else []
             case SegmentDone():
-                return []
+                if self._form != "verbose_json":
+                    return []
+                segment = event.segment
+                return [write_segment_event(segment, sound_s, has_words=self._has_words)]
             case Transcription():
-                text, usage = event.text.lstrip(), write_usage(event.usage)
-                return [TextDoneEvent(text, usage, self._write_logprobs(event.logprobs))]
+                return [self._write_done(event)]
             case unreachable:
                 assert_never(unreachable)
 
@@ -81,6 +86,18 @@ class OpenAiAnswer:
                 return WrittenAnswer(TEXT, write_vtt(result.segments).encode())
             case unreachable:
                 assert_never(unreachable)
+
+    def _write_done(self, result: Transcription) -> TextDoneEvent:
+        done = TextDoneEvent(
+            result.text.lstrip(),
+            write_usage(result.usage),
+            self._write_logprobs(result.logprobs),
+        )
+        if self._form == "verbose_json":
+            done.task = self._options.task
+            done.language = name_language(result.language, done.task)
+            done.duration = round_time(result.duration_s)
+        return done
 
     def _write_logprobs(
         self, positions: Sequence[PositionLogprobs]

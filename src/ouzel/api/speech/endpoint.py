@@ -41,8 +41,8 @@ class SpeechAnswer(Protocol):
     is_stream: bool
     framing: Framing  # framing of the stream
 
-    def chunks(self, event: TranscriptionEvent) -> Sequence[object]:
-        """Returns the objects of a stream for one event."""
+    def chunks(self, event: TranscriptionEvent, sound_s: float) -> Sequence[object]:
+        """Returns the objects of a stream for one event; `sound_s` is the length of the sound."""
         ...
 
     def whole(self, result: Transcription) -> WrittenAnswer:
@@ -88,7 +88,7 @@ class SpeechEndpoint:
         if answer.is_stream:
             exchange.framing = answer.framing
             await self._streams.send(
-                _frames(run, answer), answer.framing, send, end=lambda: answer.framing.end
+                _frames(run, answer, exchange), answer.framing, send, end=lambda: answer.framing.end
             )
         else:
             await _send(await _write(answer, await run.result()), send)
@@ -131,10 +131,13 @@ class SpeechEndpoint:
         return self._transcriber
 
 
-async def _frames(run: SpeechRun, answer: SpeechAnswer) -> AsyncGenerator[bytes, None]:
+async def _frames(
+    run: SpeechRun, answer: SpeechAnswer, exchange: Exchange
+) -> AsyncGenerator[bytes, None]:
     async with aclosing(run.events()) as events:
         async for event in events:
-            yield answer.framing.frames(answer.chunks(event))
+            assert exchange.audio_s is not None, "the sound of an event was decoded"
+            yield answer.framing.frames(answer.chunks(event, exchange.audio_s))
 
 
 async def _write(answer: SpeechAnswer, result: Transcription) -> WrittenAnswer:

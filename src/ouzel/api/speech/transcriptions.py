@@ -14,6 +14,7 @@ from ouzel.generation import ServedModel
 from ouzel.transcription.options import TranscriptionOptions
 from ouzel.wire.options import check_model
 from ouzel.wire.transcription_objects import (
+    SegmentEvent,
     TextDeltaEvent,
     TextDoneEvent,
     TranscriptionObject,
@@ -88,7 +89,7 @@ OPERATIONS = (
         choice=choose_for("transcribe"),
         form_body=TranscriptionRequest,
         answers=(TranscriptionObject, VerboseTranscription),
-        chunks=(TextDeltaEvent, TextDoneEvent),
+        chunks=(TextDeltaEvent, SegmentEvent, TextDoneEvent),
         own_tasks=frozenset({"transcribe"}),
     ),
     Operation(
@@ -100,7 +101,7 @@ OPERATIONS = (
         choice=choose_for("transcribe"),
         form_body=TranslationRequest,
         answers=(TranscriptionObject, VerboseTranscription),
-        chunks=(TextDeltaEvent, TextDoneEvent),
+        chunks=(TextDeltaEvent, SegmentEvent, TextDoneEvent),
         own_tasks=frozenset({"transcribe"}),
     ),
 )

@@ -1,0 +1,1 @@
+"""Turns sound files into text, for `ouzel transcribe`."""
