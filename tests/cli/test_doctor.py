@@ -24,6 +24,7 @@ def test_the_measurements_are_printed_as_json(
     assert report["speeds"]["weight_gb_per_s"] > 0
     assert sum(speed["is_auto"] for speed in report["speeds"]["matrices"]) == 1
     assert report["software"]["extras"].keys() == {
+        "audio",
         "ddgs",
         "documents",
         "mcp",
