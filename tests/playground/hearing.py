@@ -1,0 +1,73 @@
+"""Starts a server with a model that chats and a fake one for speech, which knows sounds by name.
+
+A sound in WAV is heard as "heard" and its length; another sound is a text, as in `listening.py`.
+"""
+
+import io
+import math
+import wave
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import FilePayload
+
+from ouzel.api.endpoint.speech_services import SpeechServices
+from tests.api.server_setup import ServerSetup
+from tests.api.serving import RunningServer, running_server
+from tests.api.speech.listening import Repeater, WrittenDecoder, WrittenSound
+
+CHATTING, LISTENING = "org/parrot", "org/listener"
+RATE = 16_000
+LISTENER = ServerSetup(
+    names=(LISTENING,),
+    engine_factory="tests.api.speech.listening:create_listener",
+    has_chat_template=False,
+)
+
+
+class WaveDecoder(WrittenDecoder):
+    """Collects WAV files, and reads other files as texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: list[bytes] = []
+
+    async def decode(self, data: bytes) -> WrittenSound:
+        if not data.startswith(b"RIFF"):
+            return await super().decode(data)
+        self.files.append(data)
+        return WrittenSound(["heard", "a", "sound"])
+
+
+@contextmanager
+def hearing_server(
+    *, store_url: str | None = None, max_file_bytes: int = 2**24
+) -> Iterator[tuple[RunningServer, WaveDecoder]]:
+    decoder = WaveDecoder()
+    speech = SpeechServices(decoder, Repeater().make, max_file_bytes)
+    with running_server(
+        {"max_model_len": 4096},
+        names=(CHATTING,),
+        speech=speech,
+        store_url=store_url,
+        further=(LISTENER,),
+    ) as server:
+        yield server, decoder
+
+
+def make_tone(duration_s: float = 0.5) -> bytes:
+    """Returns a WAV file of a tone."""
+    steps = range(round(duration_s * RATE))
+    samples = array("h", (round(8000 * math.sin(step / 6)) for step in steps))
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(1)
+        writer.setsampwidth(2)
+        writer.setframerate(RATE)
+        writer.writeframes(samples.tobytes())
+    return file.getvalue()
+
+
+def sound(name: str = "talk.wav") -> FilePayload:
+    return FilePayload(name=name, mimeType="audio/wav", buffer=make_tone())
