@@ -1,6 +1,6 @@
-"""Starts a server with a model that chats and a fake one for speech, which knows sounds by name.
+"""Starts a server with a model that chats and a fake one for speech, which hears the same in every WAV file.
 
-A sound in WAV is heard as "heard" and its length; another sound is a text, as in `listening.py`.
+It reads other files as texts, as `listening.py` does.
 """
 
 import io
@@ -9,21 +9,33 @@ import wave
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from playwright.sync_api import FilePayload
 
 from ouzel.api.endpoint.speech_services import SpeechServices
+from ouzel.config import LimitsConfig
 from tests.api.server_setup import ServerSetup
 from tests.api.serving import RunningServer, running_server
 from tests.api.speech.listening import Repeater, WrittenDecoder, WrittenSound
 
 CHATTING, LISTENING = "org/parrot", "org/listener"
 RATE = 16_000
+MAX_FILE_BYTES = 2**20
+NO_LIMITS = LimitsConfig()
 LISTENER = ServerSetup(
     names=(LISTENING,),
     engine_factory="tests.api.speech.listening:create_listener",
     has_chat_template=False,
 )
+
+
+@dataclass(frozen=True)
+class HearingServer:
+    """A running server with its fake decoder."""
+
+    server: RunningServer
+    decoder: "WaveDecoder"
 
 
 class WaveDecoder(WrittenDecoder):
@@ -42,18 +54,19 @@ class WaveDecoder(WrittenDecoder):
 
 @contextmanager
 def hearing_server(
-    *, store_url: str | None = None, max_file_bytes: int = 2**24
-) -> Iterator[tuple[RunningServer, WaveDecoder]]:
+    *, store_url: str | None = None, limits: LimitsConfig = NO_LIMITS
+) -> Iterator[HearingServer]:
     decoder = WaveDecoder()
-    speech = SpeechServices(decoder, Repeater().make, max_file_bytes)
+    speech = SpeechServices(decoder, Repeater().make, MAX_FILE_BYTES)
     with running_server(
         {"max_model_len": 4096},
+        limits=limits,
         names=(CHATTING,),
         speech=speech,
         store_url=store_url,
         further=(LISTENER,),
     ) as server:
-        yield server, decoder
+        yield HearingServer(server, decoder)
 
 
 def make_tone(duration_s: float = 0.5) -> bytes:

@@ -32,7 +32,7 @@ export function attachmentViews(images) {
 /** Returns a player of a sound. It goes where the browser cannot play the format. */
 export function soundView(name, url) {
   addStyles("speech.css");
-  const player = element("audio", { src: url, controls: true, preload: "metadata", class: "sound", "aria-label": name, title: name });
+  const player = element("audio", { src: url, controls: true, preload: "metadata", class: "sound", "aria-label": translate("speech.player", { name: shortName(name) }) });
   player.addEventListener("error", () => player.remove());
   return player;
 }

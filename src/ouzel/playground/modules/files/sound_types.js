@@ -1,6 +1,6 @@
 // Sound files, by their first bytes: a browser does not know all their endings, and takes a sound in WebM or Ogg for a film.
 
-const MP3 = /^(?:ID3|\xff[\xe2-\xe7\xf2-\xf7\xfa-\xff])/;
+const MP3 = /^(?:ID3|\xff[\xe2\xe3\xf2\xf3\xfa\xfb])/;
 const PICTURES = /V_VP[89]|V_AV1|V_MPEG|theora/; // names of codecs of films
 
 /** Returns the type of a sound file; null where a file is none. `head` has its first bytes, `type` is the browser's. */
