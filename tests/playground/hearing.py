@@ -1,6 +1,6 @@
-"""Starts a server with a model that chats and a fake one for speech, which hears the same in every WAV file.
+"""Starts a server with a model that chats and a fake one for speech.
 
-It reads other files as texts, as `listening.py` does.
+The fake one hears the same words in every WAV file, and reads other files as texts.
 """
 
 import io
