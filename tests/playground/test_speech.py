@@ -263,6 +263,22 @@ def test_a_sound_is_stored_with_its_conversation(tmp_path: Path, user_at: UserAt
         assert user.page.locator(".note.unseen").count() == 0
 
 
+@release
+def test_an_edited_message_keeps_its_sound_and_transcript(user: User) -> None:
+    attach(user, sound())
+    user.ask("What is it?")
+    question = user.message(0)
+    user.click("Edit", question)
+    expect(question.locator(".file-name")).to_have_text(["talk.wav", "talk.wav.txt"])
+    expect(question.locator("audio")).to_be_visible()
+    question.locator("textarea").fill("And where?")
+    user.click("Send as another branch", question)
+    expect(user.message(0)).to_contain_text("And where?")
+    user.wait_for_answer()
+    assert HEARD in user.answer
+    expect(user.message(0).locator(".heard audio")).to_have_count(1)
+
+
 HEADS = {
     ("RIFF\0\0\0\0WAVEfmt ", ""): "audio/wav",
     ("RIFF\0\0\0\0AVI LIST", "video/x-msvideo"): None,

@@ -67,8 +67,8 @@ export class Chip {
   async #addPlayer(place) {
     const { item } = this;
     if (item.file !== undefined) this.#soundUrl = URL.createObjectURL(item.file);
-    const { soundView } = await import("./sent_view.js");
-    place.append(soundView(item.name, this.#soundUrl ?? item.url));
+    const part = await import("./sent_view.js").catch(() => null); // the sound is sent without its player, too
+    if (part !== null) place.append(part.soundView(item.name, this.#soundUrl ?? item.url));
   }
 
   #showPicture(url) {

@@ -31,7 +31,8 @@ export function refusalOf(item, { model, server, usesServerTools }, room) {
   if (kind === "video" && usesServerTools) return translate("files.noVideosWithTools");
   if (kind === "picture" && room.numPictures >= server.maxPictures) return translate("files.tooManyPictures", { count: server.maxPictures });
   if (kind === "video" && room.numVideos >= server.maxVideos) return translate("files.tooManyVideos", { count: server.maxVideos });
-  if (room.numBytes + bytesAlong(item) > server.maxBodyBytes - REST_BYTES) {
+  const numBytes = bytesAlong(item);
+  if (numBytes > 0 && room.numBytes + numBytes > server.maxBodyBytes - REST_BYTES) {
     return translate("files.tooLargeTogether", { limit: sizeText(decodedBytes(server.maxBodyBytes)) });
   }
   if (model.contextLength !== null && numTokens > model.contextLength) {

@@ -2,7 +2,7 @@
 
 import { announce } from "../announcer.js";
 import { ApiError } from "../api.js";
-import { button, element, fill } from "../dom.js";
+import { button, element, fill, isComposing } from "../dom.js";
 import { addStyles } from "../lazy_styles.js";
 import { formatNumber, translate } from "../texts/texts.js";
 import { Recorder } from "./recorder.js";
@@ -120,7 +120,8 @@ export class Dictation {
   }
 
   #pressKey(event) {
-    if (event.key !== "Escape" || this.#work === null || document.querySelector("dialog[open]") !== null) return;
+    if (event.key !== "Escape" || isComposing(event) || this.#work === null) return;
+    if (document.querySelector("dialog[open]") !== null) return; // the key is for the dialog
     event.stopPropagation(); // an answer that is being made goes on
     this.discard();
   }

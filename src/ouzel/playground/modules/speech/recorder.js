@@ -23,10 +23,19 @@ export class Recorder {
     const why = whyNoRecorder();
     if (why !== "") throw new Error(why);
     try {
-      return new Recorder(await navigator.mediaDevices.getUserMedia({ audio: true }));
+      return Recorder.#begin(await navigator.mediaDevices.getUserMedia({ audio: true }));
     } catch (error) {
       const { name, message: reason } = error;
       throw new Error(Object.hasOwn(REASONS, name) ? translate(REASONS[name]) : translate("speech.microphoneFails", { reason }));
+    }
+  }
+
+  static #begin(stream) {
+    try {
+      return new Recorder(stream);
+    } catch (error) {
+      stopTracks(stream);
+      throw error;
     }
   }
 
@@ -53,8 +62,12 @@ export class Recorder {
   /** Ends the recording, and gives the microphone back. */
   close() {
     if (this.#recorder.state !== "inactive") this.#recorder.stop();
-    for (const track of this.#stream.getTracks()) track.stop();
+    stopTracks(this.#stream);
   }
+}
+
+function stopTracks(stream) {
+  for (const track of stream.getTracks()) track.stop();
 }
 
 /** Returns the samples of a recording, of all channels together. */

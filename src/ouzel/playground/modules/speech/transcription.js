@@ -8,7 +8,7 @@ const PATH = "v1/audio/transcriptions";
 export async function transcribe(api, file, { server, signal, onProgress = () => {} }) {
   signal.throwIfAborted();
   const form = new FormData();
-  form.append("model", server.transcriber.name);
+  if (server.transcriber !== null) form.append("model", server.transcriber.name); // else the server says why it takes none
   form.append("response_format", "json");
   form.append("file", file, file.name);
   const { text } = await api.upload(PATH, form, { onProgress, signal });
