@@ -32,6 +32,9 @@ HANG_MS = float(os.environ.get("OUZEL_TESTS_HANG_MS", "600_000"))
 # The shell is Chromium without windows: it takes half of the CPU for the same tests.
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
+# A microphone that beeps once a second, and that every page may use.
+_MICROPHONE = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
+
 _TELL_BODIES = """(() => {
   const { fetch } = window;
   window.fetch = (url, options = {}) => {
@@ -60,7 +63,7 @@ def launch_chromium(playwright: Playwright, path: Path) -> Browser:
 
     Chromium runs without its sandbox, because a test process may be root, and root has no sandbox.
     """
-    return playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    return playwright.chromium.launch(executable_path=path, args=["--no-sandbox", *_MICROPHONE])
 
 
 @contextmanager

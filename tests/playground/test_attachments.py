@@ -168,7 +168,9 @@ def test_a_busy_server_leaves_the_tokens_unknown(user: User) -> None:
 
 def test_a_model_that_cannot_take_a_file_says_so_at_the_card(user: User) -> None:
     attach(user, PHOTO, PAPER, film(), SOUND, text("blob.txt", b"\0\1"))
-    expect(state(user, "sound.mp3")).to_have_text("org/parrot cannot hear.")
+    expect(state(user, "sound.mp3")).to_have_text(
+        "org/parrot cannot hear, and no model of this server turns speech into text."
+    )
     kinds = "texts, pictures, videos, PDFs, Word files"
     why = f"org/parrot cannot read this kind of file. It takes {kinds}."
     expect(state(user, "blob.txt")).to_have_text(why)
@@ -372,7 +374,7 @@ def test_cards_and_reasons_obey_the_rules_of_accessibility(
     user.ask("What is it?")
     user.choose_model(READING)
     attach(user, SOUND)
-    expect(line(user)).to_contain_text("sound.mp3: reader cannot hear.")
+    expect(line(user)).to_contain_text("sound.mp3: reader cannot hear, and no model")
     found["refused"] = violations(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert {state: faults for state, faults in found.items() if faults} == {}

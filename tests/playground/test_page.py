@@ -38,6 +38,9 @@ def test_every_file_is_served_with_a_strict_policy(parrot: RunningServer) -> Non
             is_preview = path == f"/playground/{PREVIEW}"
             assert ("unsafe" in policy) == is_preview == policy.startswith("sandbox allow-scripts;")
             assert "allow-same-origin" not in policy
+            permissions = response.headers.get("permissions-policy", "")
+            if path.endswith((".html", "/")):
+                assert f"microphone=({'' if is_preview else 'self'})" in permissions, path
             assert response.headers["x-content-type-options"] == "nosniff"
             again = http.get(path, headers=HTML | {"if-none-match": response.headers["etag"]})
             assert (again.status_code, again.content) == (304, b"")

@@ -22,6 +22,8 @@ _PREFERENCES: dict[str, str | float | bool] = {
     "browser.download.alwaysOpenPanel": False,  # the panel would take the keys from the page
     "browser.shell.checkDefaultBrowser": False,
     "datareporting.policy.dataSubmissionEnabled": False,
+    "media.navigator.permission.disabled": True,  # every page may use the microphone
+    "media.navigator.streams.fake": True,  # the microphone gives a tone
     "media.peerconnection.ice.loopback": True,  # attacks reach a host on this machine
     "toolkit.telemetry.reportingpolicy.firstRun": False,
 }

@@ -80,6 +80,7 @@ class Site:
             max_media_bytes=self._media.max_media_bytes,
             max_images=self._media.max_images,
             max_videos=self._media.max_videos,
+            max_audio_file_bytes=self._max_audio_file_bytes(),
             searches_files=self._searches_files(),
             takes_mcp_urls=self._catalogue.shared.hosted.takes_mcp_urls,
             has_admin_key=bool(config.admin_api_key),
@@ -88,6 +89,10 @@ class Site:
             base_urls={name: url + end for name, path, end in _APIS if path in paths},
             openapi=f"{config.root_path}/openapi.json",
         )
+
+    def _max_audio_file_bytes(self) -> int | None:
+        speech = self._catalogue.shared.speech
+        return None if speech is None else speech.max_file_bytes
 
     def _models_memory(self) -> int | None:
         on_demand = self._catalogue.on_demand

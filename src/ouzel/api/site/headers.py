@@ -8,7 +8,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "script-src 'self'",
         "style-src 'self'",
         "img-src 'self' data: blob:",
-        "media-src data:",
+        "media-src data: blob:",
         "connect-src 'self'",
         "frame-src 'self'",
         "manifest-src 'self'",
@@ -38,8 +38,12 @@ _PREVIEW_POLICY = "; ".join(
         "trusted-types default page",
     ]
 )
+# Only the page may ask for the microphone. The frame of a preview gets no device at all.
+_PERMISSIONS = "camera=(), display-capture=(), geolocation=(), microphone=(self)"
+_PREVIEW_PERMISSIONS = "camera=(), display-capture=(), geolocation=(), microphone=()"
 HEADERS = {
     "content-security-policy": CONTENT_SECURITY_POLICY,
+    "permissions-policy": _PERMISSIONS,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
@@ -56,6 +60,7 @@ FILE_HEADERS = {
 PAGE_HEADERS = HEADERS | {"vary": "accept, accept-language, cookie"}
 PREVIEW_HEADERS = PAGE_HEADERS | {
     "content-security-policy": _PREVIEW_POLICY,
+    "permissions-policy": _PREVIEW_PERMISSIONS,
     # A policy does not stop WebRTC nor early connections; Chromium stops them by this list.
     "connection-allowlist": "()",
     "x-dns-prefetch-control": "off",

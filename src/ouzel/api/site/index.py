@@ -19,6 +19,7 @@ class Index(msgspec.Struct):
     max_media_bytes: int  # limit of one picture, video or PDF of a message
     max_images: int  # limit of the pictures in one request; a page of a PDF is one
     max_videos: int  # limit of the videos in one request
+    max_audio_file_bytes: int | None  # limit of one sound file; None: speech is not served
     searches_files: bool  # the server has a model for the vectors of vector stores
     # clients may name MCP servers by their URLs
     takes_mcp_urls: bool

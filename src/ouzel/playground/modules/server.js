@@ -18,6 +18,7 @@ export class Server {
     this.maxMediaBytes = index.max_media_bytes; // of one picture, video or PDF
     this.maxPictures = index.max_images; // of one request; a page of a PDF is one
     this.maxVideos = index.max_videos;
+    this.maxSoundBytes = index.max_audio_file_bytes ?? null;
     this.searchesFiles = index.searches_files;
     this.maxLogprobs = index.max_logprobs;
     this.takesMcpUrls = index.takes_mcp_urls; // a person may name MCP servers of one's own
@@ -45,6 +46,12 @@ export class Server {
 
   get chattingModels() {
     return this.models.filter(({ whyNoChat }) => whyNoChat === "");
+  }
+
+  /** The model that turns speech into text, if possible one that is in memory; null: there is none. */
+  get transcriber() {
+    const found = this.models.filter(({ capabilities }) => capabilities.has("transcription"));
+    return found.find(({ isInMemory }) => isInMemory) ?? found[0] ?? null;
   }
 
   /** Asks once more which models there are. A list without one leaves those that were known. */
@@ -90,6 +97,7 @@ class Model {
     if (this.capabilities.has("chat")) return "";
     if (this.capabilities.has("embedding")) return translate("server.forEmbeddings", { model: this.name });
     if (this.capabilities.has("rerank")) return translate("server.forRanking", { model: this.name });
+    if (this.capabilities.has("transcription")) return translate("server.forTranscription", { model: this.name });
     return translate("server.noTemplate", { model: this.name });
   }
 

@@ -54,6 +54,7 @@ export class Attachments {
   /** Takes all files away, and returns what a message has of them. */
   take() {
     const { sent } = this;
+    for (const chip of this.#chips.values()) chip.close();
     this.#chips.clear();
     this.#draw();
     return sent;
@@ -76,6 +77,7 @@ export class Attachments {
   }
 
   #remove(item) {
+    this.#chips.get(item).close();
     this.#chips.delete(item);
     item.discard();
     this.#draw();

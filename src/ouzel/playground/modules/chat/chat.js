@@ -7,7 +7,7 @@ import { openPart } from "../later.js";
 import { PYTHON } from "../server.js";
 import { isSettled } from "../storage/server_keeper.js";
 import { translate } from "../texts/texts.js";
-import { Conversation, message, titleOf } from "./conversation.js";
+import { Conversation, message, titleOfMessage } from "./conversation.js";
 import { bodyFor, hasServerTools, withoutSecrets } from "./request.js";
 import { addResults } from "./running.js";
 import { Thread } from "./thread.js";
@@ -80,7 +80,7 @@ export class Chat {
   send(content, attached) {
     if (!this.maySend(attached)) return false;
     const conversation = this.#conversation;
-    conversation.title ||= titleOf(content || attached.files[0]?.name || translate("answer.titleOfPicture"));
+    conversation.title ||= titleOfMessage(content, attached);
     conversation.add(conversation.activeLeaf, message("user", { content, ...attached }));
     this.running.answer(conversation);
     return true;

@@ -7,6 +7,7 @@ import { shortName } from "../files/names.js";
 import { translate } from "../texts/texts.js";
 import { Attachments } from "./attachments.js";
 import { ComposerLine } from "./composer_line.js";
+import { DictationButton } from "./dictation_button.js";
 import { LongPaste } from "./long_paste.js";
 
 const DROP_MS = 200; // how long after its last event nothing is dragged over the page any more
@@ -28,6 +29,7 @@ export class Composer {
     this.pickers = [byId("file-picker"), byId("camera")];
     this.line = new ComposerLine(attaching.counter, () => this.#consider());
     this.longPaste = new LongPaste(this.area, (file) => this.#take([file]));
+    this.dictation = new DictationButton({ area: this.area, api: attaching.api, notice, onFile: (file) => this.#take([file]) });
     this.isBusy = false;
     this.#listen();
   }
@@ -135,6 +137,7 @@ export class Composer {
     this.line.draw(situation, this.area.value, this.attachments.items);
     this.longPaste.draw();
     byId("photograph").hidden = !situation.model.seesImages;
+    this.dictation.draw(situation.server, !this.form.hidden);
   }
 
   /** The field grows with what is written, up to its CSS limit. */

@@ -1,5 +1,6 @@
 // A conversation is a tree of messages: whoever edits or regenerates one begins a branch beside what was there.
 
+import { isPicture } from "../files/kinds.js";
 import { translate } from "../texts/texts.js";
 
 /**
@@ -124,8 +125,14 @@ export class Conversation {
   }
 }
 
+/** Returns the title of a conversation that begins with a message: its first words, or the name of a file. */
+export function titleOfMessage(content, { images, files }) {
+  const file = files[0] ?? images.find(({ url }) => !isPicture(url));
+  return titleOf(content || file?.name || translate("answer.titleOfPicture"));
+}
+
 /** Returns a title made of the first words of a conversation. */
-export function titleOf(text) {
+function titleOf(text) {
   const line = text.trim().split("\n")[0];
   const characters = [...line]; // a title that ends within one is no text that can be sent
   return characters.length > 60 ? `${characters.slice(0, 59).join("").trimEnd()}…` : line || translate("list.untitled");

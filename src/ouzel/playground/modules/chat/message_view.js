@@ -1,7 +1,7 @@
 // One message of the thread. What a model or a person wrote becomes text nodes, never HTML.
 
 import { button, copyFrom, element, fill, isComposing } from "../dom.js";
-import { attachmentView, sentFileView } from "../files/chip.js";
+import { attachmentViews, sentFileView } from "../files/sent_view.js";
 import { MarkdownView } from "../markdown/view.js";
 import { translate } from "../texts/texts.js";
 import { attachmentList, Attachments } from "./attachments.js";
@@ -96,7 +96,7 @@ export class MessageView {
 
   #drawContent() {
     const { message } = this.node;
-    const images = message.images.map((image) => attachmentView(image, { class: "picture" }));
+    const images = attachmentViews(message.images);
     const files = message.files.map((file) => sentFileView(file, () => this.actions.deleteFile(file)));
     fill(
       this.#content,

@@ -108,7 +108,7 @@ export function wireMessage(said) {
 }
 
 function userContent({ content, images, files }) {
-  const parts = [...images.map(partOfUrl), ...files.filter(isRead).map(partOfFile)];
+  const parts = [...images.filter(({ url }) => kindOfUrl(url) !== "sound").map(partOfUrl), ...files.filter(isRead).map(partOfFile)];
   if (parts.length === 0) return content;
   return content ? [...parts, { type: "text", text: content }] : parts;
 }

@@ -23,7 +23,8 @@ export function withoutUnseen(said, situation) {
 
 /** Says what of a message the model does not see; empty where it sees all. */
 export function unseenText(said, situation) {
-  const unseen = new Set(kindsOf(said).filter((kind) => !sees(kind, situation)));
+  // The model reads the transcript of a sound, which is a text beside it.
+  const unseen = new Set(kindsOf(said).filter((kind) => kind !== "sound" && !sees(kind, situation)));
   return unseen.size === 0 ? "" : translate("message.unseen", { model: situation.model.name, kinds: nameKinds([...unseen]) });
 }
 

@@ -1,7 +1,7 @@
 // One of the two columns of a comparison: a conversation with settings of its own.
 
 import { Chat } from "../chat/chat.js";
-import { Conversation, titleOf } from "../chat/conversation.js";
+import { Conversation, titleOfMessage } from "../chat/conversation.js";
 import { button, element, fill } from "../dom.js";
 import { Settings } from "../settings/settings.js";
 import { frozen } from "../settings/values.js";
@@ -36,7 +36,7 @@ export class Column {
 
   send(text, attached) {
     const { current } = this.chat;
-    const title = titleOf(text || attached.files[0]?.name || translate("answer.titleOfPicture"));
+    const title = titleOfMessage(text, attached);
     current.title ||= translate("compare.titleOf", { title, model: this.modelName });
     this.chat.send(text, attached);
   }

@@ -3,8 +3,8 @@
 
 import { announce } from "../announcer.js";
 import { translate } from "../texts/texts.js";
-import { isForModel, isReadBy, kindOfUrl, usesOf, WORD_TYPE } from "./kinds.js";
-import { refusalOf } from "./limits.js";
+import { isForModel, kindOfUrl, usesOf, WORD_TYPE } from "./kinds.js";
+import { isSoundKept, refusalOf } from "./limits.js";
 import { safeName } from "./names.js";
 import { partOfFile, partOfUrl } from "./parts.js";
 
@@ -30,6 +30,7 @@ export class Attachment {
     this.name = safeName(file.name);
     this.size = file.size;
     this.url = null; // the data URL of a file that goes along with the message
+    this.transcript = null; // of a sound: a text file in an object like those of a message
     this.id = null; // of a file that was uploaded
     this.progress = 0; // the share that has been sent
     this.error = ""; // why it is not there
@@ -45,9 +46,9 @@ export class Attachment {
     this.#onChange = listener;
   }
 
-  /** Pictures and videos that the model sees go along with the message, and texts too where no files are stored. */
+  /** Pictures, videos and sounds for the model go along with the message, and texts too where no files are stored. */
   get goesAlong() {
-    return isForModel(this.use) && (["picture", "video"].includes(this.kind) || !this.server.keepsFiles);
+    return isForModel(this.use) && (["picture", "video", "sound"].includes(this.kind) || !this.server.keepsFiles);
   }
 
   get #isUploaded() {
@@ -55,7 +56,13 @@ export class Attachment {
   }
 
   get isReady() {
-    return (!this.goesAlong || this.url !== null) && (!this.#isUploaded || this.id !== null);
+    const { isSound, url, transcript } = this;
+    return (!this.goesAlong || (isSound ? transcript : url) !== null) && (!this.#isUploaded || this.id !== null);
+  }
+
+  /** What goes along with the message is the text of a sound, and the sound itself where there is room for it. */
+  get isSound() {
+    return this.kind === "sound";
   }
 
   get isBusy() {
@@ -80,12 +87,12 @@ export class Attachment {
   consider(situation, room) {
     this.uses = usesOf(this.kind, this.name, situation);
     const isPdfRead = this.kind === "pdf" && situation.model.readsPdfs && !situation.model.seesImages;
-    this.isReadAsText = this.kind === "word" || isPdfRead;
+    this.isReadAsText = this.kind === "word" || this.isSound || isPdfRead;
     const countFor = `${situation.model.name} ${this.use}`;
     if (this.#countedFor !== countFor) this.#forgetCount();
     this.refusal = refusalOf(this, situation, room);
     if (this.refusal === "" && !this.isReady && !this.isBusy && !this.isFailed) this.#begin();
-    if (this.#countedFor === countFor || !isForModel(this.use) || !isReadBy(this.kind, situation.model) || !this.isReady) return;
+    if (this.#countedFor === countFor || !isForModel(this.use) || !this.uses.includes(this.use) || !this.isReady) return;
     if (!situation.model.isInMemory) return; // to count would load it
     this.#countedFor = countFor;
     this.#count(situation.model);
@@ -103,8 +110,8 @@ export class Attachment {
 
   /** Adds the file to what a message has. */
   addTo({ images, files }) {
-    const { id, name, size, kind, use, url } = this;
-    if (this.goesAlong) images.push({ name, url });
+    const { id, name, size, kind, use, url, transcript } = this;
+    if (this.goesAlong) images.push(...[{ name, url }, transcript].filter((each) => each?.url));
     if (this.#isUploaded) files.push({ id, name, size, kind, use: this.goesAlong ? "python" : use });
   }
 
@@ -128,8 +135,24 @@ export class Attachment {
   }
 
   async #prepare() {
-    if (this.goesAlong) this.url ??= await dataUrlOf(this.file, this.kind);
+    if (this.goesAlong && this.isSound) await this.#transcribe();
+    if (this.goesAlong && (!this.isSound || isSoundKept(this))) this.url ??= await dataUrlOf(this.file, this.kind);
     if (this.#isUploaded && this.id === null) await this.#upload();
+  }
+
+  async #transcribe() {
+    if (this.transcript !== null) return;
+    const { transcribe } = await import("../speech/transcription.js");
+    const text = await transcribe(this.api, this.file, { server: this.server, signal: this.#controller.signal, onProgress: (share) => this.#showProgress(share) });
+    const name = `${this.name}.txt`;
+    this.transcript = { name, url: await dataUrlOf(new File([text], name), "text") };
+    this.text = { sample: text, scale: 1 };
+    announce(translate("speech.isTranscribed", { name: this.name }));
+  }
+
+  #showProgress(share) {
+    this.progress = share;
+    this.#onChange();
   }
 
   async #upload() {
@@ -137,10 +160,7 @@ export class Attachment {
     const form = new FormData();
     form.append("purpose", PURPOSE);
     form.append("file", this.file, this.name);
-    const onProgress = (share) => {
-      this.progress = share;
-      this.#onChange();
-    };
+    const onProgress = (share) => this.#showProgress(share);
     const { id } = await this.api.upload("v1/files", form, { onProgress, signal: this.#controller.signal });
     this.id = id;
     if (this.#controller.signal.aborted) this.discard();

@@ -2,7 +2,7 @@
 
 import { button, element, fill } from "../dom.js";
 import { formatNumber, translate } from "../texts/texts.js";
-import { isForModel, isPicture, kindOfUrl, USES } from "./kinds.js";
+import { isForModel, isPicture, USES } from "./kinds.js";
 import { endingOf, rounded, shortName, sizeText, tokensText } from "./names.js";
 
 /** Shows an attachment. Its controls take it away, choose its use, and try its upload again. */
@@ -12,6 +12,7 @@ export class Chip {
   #progress;
   #retry;
   #choice;
+  #soundUrl = null; // of a player
 
   constructor(item, { onRemove }) {
     this.item = item;
@@ -23,17 +24,19 @@ export class Chip {
     this.#choice.addEventListener("change", () => item.setUse(this.#choice.value));
     const remove = button(translate("files.remove", { name }), onRemove, { icon: "×", class: "remove" });
     const text = element("span", { class: "file-text" }, nameView(item.name), this.#state, this.#progress);
+    if (item.kind === "sound") this.#addPlayer(text);
     this.element = element("li", { class: "file" }, this.#sign, text, this.#choice, this.#retry, remove);
     this.draw();
   }
 
   draw() {
-    const { isBusy, isFailed, obstacle, progress, url } = this.item;
+    const { kind, isBusy, isFailed, obstacle, progress, url } = this.item;
     this.element.classList.toggle("failed", obstacle !== "");
     this.element.setAttribute("aria-busy", String(isBusy));
     this.#state.textContent = obstacle || this.#facts().join(" · ");
     this.#progress.hidden = !isBusy;
-    this.#progress.value = progress ?? 0;
+    if (kind === "sound" && progress === 1) this.#progress.removeAttribute("value"); // nobody knows how long it takes
+    else this.#progress.value = progress ?? 0;
     this.#retry.hidden = !isFailed;
     this.#drawChoice();
     if (url && isPicture(url) && this.#sign.localName !== "img") this.#showPicture(url);
@@ -42,7 +45,7 @@ export class Chip {
   #facts() {
     const { item } = this;
     const facts = [sizeText(item.size ?? null), linesText(item), pagesText(item), readingText(item)];
-    if (item.isBusy) facts.push(percent(item.progress ?? 0));
+    if (item.isBusy) facts.push(item.kind === "sound" ? translate("speech.transcribing") : percent(item.progress ?? 0));
     else facts.push(tokensText(item), item.uses.length === 1 && item.use !== "model" ? USES[item.use] : "");
     return facts.filter(Boolean);
   }
@@ -56,29 +59,23 @@ export class Chip {
     Object.assign(this.#choice, { value: use, hidden: isFailed || uses.length === 0 || shown.length < 2 });
   }
 
+  /** Frees what the player has taken. */
+  close() {
+    if (this.#soundUrl !== null) URL.revokeObjectURL(this.#soundUrl);
+  }
+
+  async #addPlayer(place) {
+    const { item } = this;
+    if (item.file !== undefined) this.#soundUrl = URL.createObjectURL(item.file);
+    const part = await import("./sent_view.js").catch(() => null); // the sound is sent without its player, too
+    if (part !== null) place.append(part.soundView(item.name, this.#soundUrl ?? item.url));
+  }
+
   #showPicture(url) {
     const picture = element("img", { src: url, alt: "" });
     this.#sign.replaceWith(picture);
     this.#sign = picture;
   }
-}
-
-/** Returns the card of a file that was sent. `onDelete` is called when a person wants it gone from the server. */
-export function sentFileView(file, onDelete) {
-  const { name, size, use, isDeleted } = file;
-  const said = isDeleted ? translate("files.deleted") : use === "model" ? "" : USES[use];
-  const state = element("span", { class: "file-state", text: [sizeText(size ?? null), said].filter(Boolean).join(" · ") });
-  const sign = element("span", { class: "file-sign", "aria-hidden": "true", text: endingOf(name) || translate("files.sign") });
-  const remove = isDeleted ? null : button(translate("files.deleteFromServer", { name: shortName(name) }), onDelete, { icon: "×", class: "remove" });
-  return element("li", { class: `file${isDeleted ? " gone" : ""}` }, sign, element("span", { class: "file-text" }, nameView(name), state), remove);
-}
-
-/** Returns a picture or a video, or the name of another file that goes along with a message. */
-export function attachmentView({ name, url }, properties = {}) {
-  const kind = kindOfUrl(url);
-  if (kind === "picture") return element("img", { src: url, alt: name, title: name, ...properties });
-  if (kind === "video") return element("video", { src: url, controls: true, preload: "metadata", "aria-label": name, title: name, ...properties });
-  return nameView(name);
 }
 
 function linesText({ numLines, isCut }) {
@@ -90,7 +87,7 @@ function pagesText({ numPages }) {
   return numPages ? translate("files.pages", { count: numPages }) : "";
 }
 
-/** Says that the model gets the text of a Word file, or of a PDF whose pages it does not see. */
+/** Says that the model gets the text of a Word file, of a sound, or of a PDF whose pages it does not see. */
 function readingText({ isReadAsText, use }) {
   return isReadAsText && isForModel(use) ? translate("files.textIsSent") : "";
 }
@@ -100,6 +97,6 @@ function percent(share) {
 }
 
 /** The direction of a name's own letters stays in the name. */
-function nameView(name) {
+export function nameView(name) {
   return element("bdi", { class: "file-name", title: name.slice(0, 300), text: shortName(name) });
 }

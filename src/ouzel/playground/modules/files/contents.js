@@ -2,6 +2,7 @@
 // they can be read.
 
 import { numPagesOf } from "./pdf_pages.js";
+import { soundTypeOf } from "./sound_types.js";
 
 const PICTURE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
 const HEAD_BYTES = 65_536; // as much of a file as tells its kind
@@ -20,6 +21,8 @@ const TAIL_BYTES = 65_536; // with the names of all parts of an archive
  */
 export async function lookAt(file) {
   const head = new Uint8Array(await file.slice(0, HEAD_BYTES).arrayBuffer());
+  const soundType = soundTypeOf(head, file.type);
+  if (soundType !== null) return { kind: "sound", file: new File([file], file.name, { type: soundType }) };
   const kind = kindOf(head, file.type);
   if (kind === "pdf") return { kind, file, numPages: await numPagesOf(file).catch(() => null) };
   if (kind !== "other") return { kind, file };
@@ -35,7 +38,6 @@ export async function lookAt(file) {
 function kindOf(head, type) {
   if (PICTURE_TYPES.includes(type)) return "picture";
   if (type.startsWith("video/") && !isLikelyText(head)) return "video"; // .ts is TypeScript, too
-  if (type.startsWith("audio/")) return "sound";
   return new TextDecoder("latin1").decode(head.slice(0, 1024)).includes(PDF) ? "pdf" : "other";
 }
 

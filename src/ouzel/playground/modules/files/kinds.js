@@ -21,10 +21,11 @@ export function isPicture(url) {
   return kindOfUrl(url) === "picture";
 }
 
-/** Returns what a message has at a data URL or address: "picture", "video", "pdf", "word" or "text". */
+/** Returns what a message has at a data URL or address: "picture", "video", "sound", "pdf", "word" or "text". */
 export function kindOfUrl(url) {
   if (!url.startsWith("data:") || url.startsWith("data:image/")) return "picture";
   if (url.startsWith("data:video/")) return "video";
+  if (url.startsWith("data:audio/")) return "sound";
   if (url.startsWith(`data:${WORD_TYPE}`)) return "word";
   return url.startsWith("data:application/pdf") ? "pdf" : "text";
 }
@@ -51,7 +52,7 @@ export function whyUnread(kind, model) {
 
 /** Returns what a file of this kind can be used for with a model and a server. */
 export function usesOf(kind, name, { model, server }) {
-  const isRead = isReadBy(kind, model);
+  const isRead = isReadBy(kind, model) || (kind === "sound" && server.transcriber !== null);
   const isRun = server.keepsFiles && server.runsPython;
   const isSearched = server.keepsFiles && server.searchesFiles && (kind === "text" || SEARCHABLE.test(name));
   const uses = { model: isRead, python: isRun, both: isRead && isRun, search: isSearched };

@@ -11,6 +11,7 @@ const ABILITIES = {
   completion: "models.completes",
   embedding: "models.embeds",
   rerank: "models.ranks",
+  transcription: "models.transcribes",
 };
 const STATES = {
   absent: "models.isAbsent",

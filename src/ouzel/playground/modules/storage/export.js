@@ -3,6 +3,7 @@
 import { textWithSources } from "../chat/footnotes.js";
 import { decisionText, hostedParts } from "../chat/hosted_texts.js";
 import { wireMessage } from "../chat/request.js";
+import { isPicture } from "../files/kinds.js";
 import { setValues } from "../settings/values.js";
 import { translate } from "../texts/texts.js";
 import { FORMAT } from "./import/own.js";
@@ -57,7 +58,7 @@ function markdownOf(said) {
   const { role, content, reasoning, images, files, toolCalls, hosted, approvals, model } = said;
   const parts = [`## ${ROLES.includes(role) ? translate(`export.${role}`) : role}${model ? ` · ${model}` : ""}`];
   if (reasoning) parts.push(reasoning.replace(/^/gm, "> "));
-  if (images.length > 0) parts.push(images.map(({ name }) => translate("export.picture", { name })).join("\n"));
+  if (images.length > 0) parts.push(images.map(({ name, url }) => translate(isPicture(url) ? "export.picture" : "export.file", { name })).join("\n"));
   if (files.length > 0) parts.push(files.map(({ name }) => translate("export.file", { name })).join("\n"));
   parts.push(...hosted.map(hostedMarkdown).filter(Boolean));
   parts.push(...approvals.map(decisionText));
