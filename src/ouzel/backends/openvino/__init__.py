@@ -37,7 +37,7 @@ from ouzel.backends.openvino.compilation import (
     can_attend,
     check_options,
     compile_graphs,
-    compile_vision,
+    compile_media_encoder,
     fuse_graphs,
     precision_name,
 )
@@ -56,7 +56,11 @@ from ouzel.backends.openvino.runners.prediction_runner import CompiledPrediction
 from ouzel.backends.openvino.runners.row_padding import num_padding_blocks
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.backends.openvino.runners.state_tables import StateTables, state_tables
-from ouzel.backends.openvino.runners.vision_runner import VisionRunner
+from ouzel.backends.openvino.runners.vision_runner import (
+    VisionRunner,
+    normalise_pixels,
+    read_spectrogram,
+)
 from ouzel.backends.openvino.speech_loader import compile_audio_parts, make_audio_runner
 from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
@@ -69,6 +73,7 @@ from ouzel.errors import ModelLoadError
 from ouzel.machine.free_memory import available_bytes
 from ouzel.observability.progress import stage
 from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import ImageInput, SoundInput
 
 __all__ = ["create_runner"]
 
@@ -269,7 +274,7 @@ def make_runner(
     """
     check_operations(core, language_model.graph, engine.device)
     with give_back_pages(language_model.mappings):
-        vision = make_vision_runner(core, language_model, engine)
+        vision, hearing = make_media_runners(core, language_model, engine)
         audio_parts = compile_audio_parts(core, language_model, engine)
         engine = resolve_auto_precision(core, engine, language_model)
         fused = fuse_graphs(core, language_model, engine, attends=attends)
@@ -310,6 +315,7 @@ def make_runner(
         max_num_batched_tokens=engine.max_num_batched_tokens,
         num_state_slots=state_plan.num_slots,
         has_vision=vision is not None,
+        has_hearing=hearing is not None,
         audio=None if audio is None else audio.shape,
         attends_to_whole_images=language_model.attends_to_whole_images,
         attends_to_whole_prompts=language_model.attends_to_whole_prompts,
@@ -328,7 +334,11 @@ def make_runner(
     )
     prediction = make_prediction_runner(further, caches[0], served, info)
     return OpenVINORunner(
-        compiled, caches, served, info, vision=vision, prediction=prediction, audio=audio
+        *(compiled, caches, served, info),
+        vision=vision,
+        hearing=hearing,
+        prediction=prediction,
+        audio=audio,
     )
 
 
@@ -343,11 +353,19 @@ def make_prediction_runner(
     return AssistantRunner(CompiledAssistant(*compiled), cache, served.prediction, info)
 
 
-def make_vision_runner(
+def make_media_runners(
     core: ov.Core, language_model: LanguageModel, engine: EngineConfig
-) -> VisionRunner | None:
-    vision = language_model.vision
-    return None if vision is None else VisionRunner(compile_vision(core, vision, engine), vision)
+) -> tuple[VisionRunner[ImageInput] | None, VisionRunner[SoundInput] | None]:
+    """Makes the runners of the encoders of images and of sounds, as far as the model has them."""
+    vision, hearing = language_model.vision, language_model.hearing
+    image_runner, sound_runner = None, None
+    if vision is not None:
+        parts = compile_media_encoder(core, vision.parts, engine, "the vision encoder")
+        image_runner = VisionRunner(parts, vision, normalise_pixels)
+    if hearing is not None:
+        parts = compile_media_encoder(core, hearing.parts, engine, "the audio encoder")
+        sound_runner = VisionRunner(parts, hearing, read_spectrogram)
+    return image_runner, sound_runner
 
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:
