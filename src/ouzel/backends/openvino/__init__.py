@@ -37,7 +37,6 @@ from ouzel.backends.openvino.compilation import (
     can_attend,
     check_options,
     compile_graphs,
-    compile_media_encoder,
     fuse_graphs,
     precision_name,
 )
@@ -50,17 +49,13 @@ from ouzel.backends.openvino.kernels.usage import describe_products, name_kernel
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
+from ouzel.backends.openvino.media_loader import make_media_runners
 from ouzel.backends.openvino.memory import give_back_pages
 from ouzel.backends.openvino.runners.assistant_runner import AssistantRunner, CompiledAssistant
 from ouzel.backends.openvino.runners.prediction_runner import CompiledPrediction, PredictionRunner
 from ouzel.backends.openvino.runners.row_padding import num_padding_blocks
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.backends.openvino.runners.state_tables import StateTables, state_tables
-from ouzel.backends.openvino.runners.vision_runner import (
-    VisionRunner,
-    normalise_pixels,
-    read_spectrogram,
-)
 from ouzel.backends.openvino.speech_loader import compile_audio_parts, make_audio_runner
 from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
@@ -73,7 +68,6 @@ from ouzel.errors import ModelLoadError
 from ouzel.machine.free_memory import available_bytes
 from ouzel.observability.progress import stage
 from ouzel.types.engine_info import EngineInfo
-from ouzel.types.engine_request import ImageInput, SoundInput
 
 __all__ = ["create_runner"]
 
@@ -351,21 +345,6 @@ def make_prediction_runner(
     if served.prediction.embedding is None:
         return PredictionRunner(CompiledPrediction(*compiled), cache, served.prediction, info)
     return AssistantRunner(CompiledAssistant(*compiled), cache, served.prediction, info)
-
-
-def make_media_runners(
-    core: ov.Core, language_model: LanguageModel, engine: EngineConfig
-) -> tuple[VisionRunner[ImageInput] | None, VisionRunner[SoundInput] | None]:
-    """Makes the runners of the encoders of images and of sounds, as far as the model has them."""
-    vision, hearing = language_model.vision, language_model.hearing
-    image_runner, sound_runner = None, None
-    if vision is not None:
-        parts = compile_media_encoder(core, vision.parts, engine, "the vision encoder")
-        image_runner = VisionRunner(parts, vision, normalise_pixels)
-    if hearing is not None:
-        parts = compile_media_encoder(core, hearing.parts, engine, "the audio encoder")
-        sound_runner = VisionRunner(parts, hearing, read_spectrogram)
-    return image_runner, sound_runner
 
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:

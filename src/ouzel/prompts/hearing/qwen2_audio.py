@@ -1,4 +1,4 @@
-"""Qwen2-Audio hears up to 30 s of a sound, a token for 40 ms.
+"""Qwen2-Audio reads up to 30 s of a sound; one token stands for 40 ms.
 
 Reference: transformers, models/qwen2_audio/processing_qwen2_audio.py. The reference cuts a longer
 sound without a word; here it is refused.
