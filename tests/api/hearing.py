@@ -58,7 +58,11 @@ def create_hearing_parrot(options: dict[str, object]) -> FakeEngine:
 
 
 def hearing_server(
-    directory: Path, *, max_model_len: int = 4096, media: MediaConfig | None = None
+    directory: Path,
+    *,
+    max_model_len: int = 4096,
+    media: MediaConfig | None = None,
+    store_url: str | None = None,
 ) -> AbstractContextManager[RunningServer]:
     """Starts a server; writes the model's small files into the empty `directory`."""
     (directory / "config.json").write_text(json.dumps(CONFIG))
@@ -70,6 +74,7 @@ def hearing_server(
         chat_template=TEMPLATE,
         sound_processor=load_sound_processor(directory),
         media=media or MediaConfig(),
+        store_url=store_url,
     )
 
 

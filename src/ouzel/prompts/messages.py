@@ -71,10 +71,10 @@ class ReadableMedia:
         return f"{', '.join(['text', *names[:-1]])} and {names[-1]}{no_video}"
 
 
-_TEXT_ONLY = ReadableMedia()
+TEXT_ONLY = ReadableMedia()
 
 
-def normalise_messages(messages: object, readable: ReadableMedia = _TEXT_ONLY) -> list[Message]:
+def normalise_messages(messages: object, readable: ReadableMedia = TEXT_ONLY) -> list[Message]:
     """Returns checked copies of the messages.
 
     A picture becomes `{"type": "image", "media": MediaPart}`, a video `{"type": "video", "media":
