@@ -1,7 +1,10 @@
 """Sounds in chats reach the engine."""
 
-from base64 import b64encode
+import subprocess
+import sys
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -11,6 +14,7 @@ from tests.api.hearing import encode_sound, hearing_server, last_prompt, last_so
 from tests.api.requests import read_error
 from tests.api.serving import running_server
 from tests.audio.files import make_mp3
+from tests.documents.examples import BLOCKS
 
 CHATS = "/v1/chat/completions"
 Json = dict[str, object]
@@ -153,3 +157,19 @@ def test_a_model_of_text_refuses_sounds() -> None:
     error = read_error(response)
     assert error["param"] == "messages[0].content[0].type"
     assert "this model reads text only" in error["message"]
+
+
+def test_the_program_of_the_page_prints_the_answer(http: httpx.Client, tmp_path: Path) -> None:
+    [program] = [
+        block.text
+        for block in BLOCKS
+        if block.document == "docs/how-to/send-sounds.md" and block.language == "python"
+    ]
+    (tmp_path / "call.wav").write_bytes(b64decode(encode_sound(1)))
+    root = str(http.base_url).rstrip("/")
+    program = program.replace("http://127.0.0.1:8000", root).replace("qwen2-audio", "parrot")
+
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert "What does the caller want?" in done.stdout

@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 PATH = ROOT / "docs" / "reference" / "models.md"
 GOLDEN = ROOT / "tests" / "backends" / "golden"
 GOLDEN_VISION = ROOT / "tests" / "backends" / "golden_vision"
+GOLDEN_SPEECH = ROOT / "tests" / "backends" / "golden_speech"
 COMMAND = "uv run python -m tools.documents.models"
 
 _INTRODUCTION = """\
@@ -194,9 +195,10 @@ def list_projector_rows() -> Iterator[str]:
 def golden_checkpoints() -> dict[str, list[Path]]:
     """Returns the directories of each model_type."""
     found: dict[str, list[Path]] = {}
-    for path in sorted(GOLDEN.glob("*/config.json")) + sorted(GOLDEN_VISION.glob("*/config.json")):
-        model_type = read_hf_config(path.parent).text_model().model_type
-        found.setdefault(model_type, []).append(path.parent)
+    for folder in (GOLDEN, GOLDEN_VISION, GOLDEN_SPEECH):
+        for path in sorted(folder.glob("*/config.json")):
+            model_type = read_hf_config(path.parent).text_model().model_type
+            found.setdefault(model_type, []).append(path.parent)
     return found
 
 
