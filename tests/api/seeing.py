@@ -21,6 +21,7 @@ from tests.api.byte_tokens import byte_tokenizer
 from tests.api.engines import repeat_user_message
 from tests.api.server_setup import ServerSetup
 from tests.api.serving import RunningServer, running_server
+from tests.engine.requests import only_images
 from tests.prompts.media.files import saved
 from tests.prompts.vision.checkpoints import loaded
 from tests.prompts.vision.pictures import picture
@@ -131,7 +132,7 @@ def last_request() -> EngineRequest:
     assert places == [
         first + at for image in request.images for first, num in image.runs for at in range(num)
     ]
-    for image in request.images:
+    for image in only_images(request.images):
         num_tiles, height, width = image.shape
         num_rows = sum(num for _, num in image.runs)
         assert num_tiles in (1, 2) and num_rows == height * width // ROW_SIDE**2
@@ -141,7 +142,7 @@ def last_request() -> EngineRequest:
 
 def sizes_seen() -> list[Size]:
     """Returns the sizes of the images in the newest request, in the order of their tokens."""
-    return [image.size for image in last_request().images]
+    return [image.size for image in only_images(last_request().images)]
 
 
 def last_prompt() -> str:

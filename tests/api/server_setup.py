@@ -6,10 +6,12 @@ from dataclasses import KW_ONLY, dataclass, field
 from ouzel import __version__
 from ouzel.api.endpoint.model_pulls import ModelPuller
 from ouzel.api.endpoint.speech_services import SpeechServices
+from ouzel.audio.decoder import AudioDecoder
 from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.checkpoint.speech_tokens import SpeechTokens
 from ouzel.config import LimitsConfig, MediaConfig, ServerConfig
+from ouzel.config.audio import AudioConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.grammar.vocabulary import GrammarVocabulary
@@ -18,9 +20,11 @@ from ouzel.parsers.base import Delta, Family, Parser
 from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.registry import OutputFormat
 from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.hearing.base import SoundProcessor
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media_readers.document_texts import DocumentTextReader
 from ouzel.prompts.media_readers.image_reader import ImageReader
+from ouzel.prompts.media_readers.sound_reader import SoundReader
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.prompts.vision.video import VideoProcessor
@@ -103,6 +107,7 @@ class ServerSetup:
     is_demo: bool = False
     image_processor: ImageProcessor | None = None  # not None: the model reads images
     video_processor: VideoProcessor | None = None  # not None: the model reads videos
+    sound_processor: SoundProcessor | None = None  # not None: the model hears in chats
     media: MediaConfig = field(default_factory=MediaConfig)
     sentences: SentenceFiles | None = None  # not None: the model makes vectors or scores
     cuts_long_texts: bool = False
@@ -168,14 +173,18 @@ class ServerSetup:
         )
 
     def _images(self, max_model_len: int) -> ImageReader | None:
-        processor = self.image_processor
-        if processor is None:
+        processor, hearing = self.image_processor, self.sound_processor
+        if processor is None and hearing is None:
             return None
-        return ImageReader(processor, MediaLoader(self.media), max_model_len, self.video_processor)
+        loader = MediaLoader(self.media)
+        sounds: SoundReader | None = None
+        if hearing is not None:
+            sounds = SoundReader(hearing, loader, AudioDecoder(AudioConfig()))
+        return ImageReader(processor, loader, max_model_len, self.video_processor, sounds=sounds)
 
     def _document_texts(self, images: ImageReader | None) -> DocumentTextReader | None:
         if self.sentences is not None:
             return None
         if images is not None:
-            return DocumentTextReader(images.loader, keeps_pdfs=True)
+            return DocumentTextReader(images.loader, keeps_pdfs=images.has_pictures)
         return DocumentTextReader(MediaLoader(self.media))

@@ -17,6 +17,7 @@ from tests.api.responses.strict import strict_end, strict_items, strict_response
 from tests.api.responses.test_conversations import create_conversation
 from tests.api.responses.test_input import call, message, output
 from tests.api.seeing import data_url, last_prompt, last_request, seeing_server
+from tests.engine.requests import only_images
 from tests.prompts.media.papers import COLOURS, coloured
 
 CHATS, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
@@ -84,7 +85,7 @@ def messages(*blocks: Json, **fields: object) -> Json:
 
 def colours_seen() -> list[tuple[int, ...]]:
     """Returns the colour of the last pixel of each image in the newest request."""
-    return [tuple(image.pixels[-3:]) for image in last_request().images]
+    return [tuple(image.pixels[-3:]) for image in only_images(last_request().images)]
 
 
 def test_the_pages_of_a_chats_file_stand_where_it_is(http: httpx.Client) -> None:
@@ -96,7 +97,7 @@ def test_the_pages_of_a_chats_file_stand_where_it_is(http: httpx.Client) -> None
     assert last_prompt().startswith(
         f"<|im_start|>user\nLook{TWO_PAGES} here<picture of 2><|im_end|>\n"
     )
-    sent = last_request().images
+    sent = only_images(last_request().images)
     assert [image.size for image in sent] == [(150, 150), (150, 150), (28, 56)]
     assert colours_seen()[:2] == [*COLOURS[:2]]
     usage = ChatCompletion.model_validate(answer.json(), strict=True).usage
@@ -104,7 +105,9 @@ def test_the_pages_of_a_chats_file_stand_where_it_is(http: httpx.Client) -> None
     assert usage.prompt_tokens_details.image_tokens == 52
     streamed = http.post(CHATS, json=chat(*parts, stream=True))
     assert join_content(read_events(streamed)) == "Look here"
-    assert [image.digest for image in last_request().images] == [image.digest for image in sent]
+    assert [image.digest for image in only_images(last_request().images)] == [
+        image.digest for image in sent
+    ]
 
 
 def test_the_pages_of_a_responses_file_stand_where_it_is(http: httpx.Client) -> None:

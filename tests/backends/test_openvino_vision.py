@@ -23,7 +23,7 @@ from tests.backends.vision_golden import (
     encode_image,
     read_vision_golden,
 )
-from tests.engine.requests import run, run_alone
+from tests.engine.requests import only_images, run, run_alone
 from tests.release_only import release_only
 
 
@@ -108,7 +108,7 @@ def test_another_image_gives_other_logprobs(golden: VisionGolden, load: Load) ->
         return run_alone(engine, request)[0].logprobs[0].sampled.logprob
 
     request = golden.request(1, max_tokens=1, num_logprobs=0)
-    [image] = request.images
+    [image] = only_images(request.images)
     dark = msgspec.structs.replace(image, digest=b"dark", pixels=bytes(len(image.pixels)))
     with_dark_image = msgspec.structs.replace(request, request_id="dark", images=(dark,))
     assert abs(last_logprob(request) - last_logprob(with_dark_image)) > 1e-3

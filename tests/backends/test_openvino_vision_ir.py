@@ -19,7 +19,7 @@ from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.vision import LAYERS_PER_PART
 from ouzel.backends.openvino.ir.parts import cut
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.runners.vision_runner import VisionRunner
+from ouzel.backends.openvino.runners.vision_runner import VisionRunner, normalise_pixels
 from ouzel.backends.openvino.vision_model import VisionModel
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ImageRunner
@@ -209,7 +209,8 @@ def test_the_parts_of_a_graph_compute_the_same_as_the_graph() -> None:
     model = VisionModel(parts=parts, arrays=[], passes=lambda image, _: [{"patches": pixels}])
 
     exact = {"INFERENCE_PRECISION_HINT": "f32"}
-    runner = VisionRunner([ov.Core().compile_model(part, "CPU", exact) for part in parts], model)
+    compiled = [ov.Core().compile_model(part, "CPU", exact) for part in parts]
+    runner = VisionRunner(compiled, model, normalise_pixels)
 
     assert len(parts) == 10 // LAYERS_PER_PART
     features = finish(runner.encode(image))

@@ -39,7 +39,7 @@ from tests.backends.seeing_families import FAMILIES, IMAGE_TOKEN
 from tests.backends.seeing_family import GOLDEN
 from tests.backends.seeing_videos import FAMILIES_WITH_VIDEOS, FEATURE_TOKENS, VIDEO_CHATS, Film
 from tests.backends.vision_golden import KINDS, LimitedRunner
-from tests.engine.requests import Result, make_request, run, run_alone
+from tests.engine.requests import Result, make_request, only_images, run, run_alone
 from tests.prompts.media.files import saved
 from tests.prompts.vision.pictures import picture
 
@@ -307,7 +307,7 @@ def test_images_between_texts_keep_their_order_and_are_found_in_the_cache(
         run_alone(engine, make_image_request(prompt))[0] for prompt in (in_order, in_order, swapped)
     )
 
-    sizes = [size for size, _ in groupby(image.size for image in in_order.images)]
+    sizes = [size for size, _ in groupby(image.size for image in only_images(in_order.images))]
     assert sizes == [(40, 90), (50, 20), (40, 90)]
     assert in_order.token_ids == swapped.token_ids
     assert again.token_ids == first.token_ids

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.engine.base import ImageRunner, ModelRunner
-from ouzel.types.engine_request import EngineRequest, ImageInput
+from ouzel.types.engine_request import EngineRequest, ImageInput, MediaInput
 from tests.backends import of_kinds
 from tests.engine.requests import make_request
 
@@ -99,8 +99,8 @@ def read_vision_golden(name: str) -> VisionGolden:
         return VisionGolden(GOLDEN / name, dict(arrays))
 
 
-def encode_image(runner: ModelRunner, image: ImageInput) -> NDArray[np.float32]:
-    """Runs all parts of the vision encoder; returns the features."""
+def encode_image(runner: ModelRunner, image: MediaInput) -> NDArray[np.float32]:
+    """Runs all parts of the encoder; returns the features."""
     assert isinstance(runner, ImageRunner)
     parts = runner.encode(image)
     while True:

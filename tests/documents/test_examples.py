@@ -21,10 +21,11 @@ from tests.serve.running import RunningServer, serving
 ADDRESSES = re.compile(r"(https?://)?(127\.0\.0\.1|localhost):8000")
 API_KEY = "one-key"
 RUN = [block for block in BLOCKS if not block.reason]
-# tests/serve/test_retrieval.py, tests/clients and tests/api/speech run the programs of these pages.
+# tests/serve/test_retrieval.py, tests/clients and tests/api run the programs of these pages.
 OF_OTHERS = (
     "docs/how-to/embeddings.md",
     "docs/how-to/retrieval.md",
+    "docs/how-to/send-sounds.md",
     "docs/how-to/transcriptions.md",
 )
 PYTHON = [block for block in RUN if block.language == "python" and block.document not in OF_OTHERS]

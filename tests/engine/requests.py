@@ -10,12 +10,21 @@ import msgspec
 
 from ouzel.engine.base import Engine
 from ouzel.sampling import SamplingParams
-from ouzel.types.engine_request import EngineRequest, Grammar
+from ouzel.types.engine_request import EngineRequest, Grammar, ImageInput, MediaInput
 from ouzel.types.step_output import FinishReason, PositionLogprobs, StepOutput
 
 MAX_STEPS = 20_000  # a livelock fails instead of waiting
 
 _ids = count()
+
+
+def only_images(inputs: Iterable[MediaInput]) -> list[ImageInput]:
+    """Returns the images; checks that no sound is among them."""
+    images = list[ImageInput]()
+    for each in inputs:
+        assert isinstance(each, ImageInput)
+        images.append(each)
+    return images
 
 
 def make_request(

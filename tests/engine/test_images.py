@@ -14,7 +14,7 @@ from ouzel.engine.core import EngineCore
 from ouzel.engine.scheduling.image_encoder import ImageEncoder
 from ouzel.engine.state.prompt_images import PromptImages
 from ouzel.sampling import BeamSearchParams
-from ouzel.types.engine_request import EngineRequest, ImageInput
+from ouzel.types.engine_request import EngineRequest, ImageInput, MediaInput
 from ouzel.types.step_output import FinishReason
 from tests.engine.requests import make_request, run, run_alone
 
@@ -233,7 +233,7 @@ def test_a_stream_gets_a_token_between_any_two_parts_of_an_image() -> None:
 
 def test_a_failing_encoder_ends_the_requests_with_that_image_only() -> None:
     class Failing(FakeRunner):
-        def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
+        def encode(self, image: MediaInput) -> Generator[None, None, NDArray[np.float32]]:
             if image.digest == DOG.digest:
                 raise RuntimeError("no such operation")
             return super().encode(image)

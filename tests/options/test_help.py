@@ -96,7 +96,7 @@ def test_headings_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
         "Engine",
         "vLLM as the engine",
         "Limits of requests",
-        "Pictures, videos and PDFs in requests",
+        "Pictures, videos, PDFs and sounds in requests",
         "Sound files",
         "Address",
         "TLS",

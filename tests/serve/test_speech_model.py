@@ -98,7 +98,7 @@ def test_a_language_that_nobody_names_is_detected(client: OpenAI) -> None:
 
 
 def test_a_translation_is_an_answer_too(server: RunningServer) -> None:
-    """It is a plain request: the client's method is deprecated."""
+    """The request is plain, because the client's method is deprecated."""
     fields = {"model": "whisper", "temperature": "0.4", "seed": "7"}
     answer = httpx.post(
         f"{server.url}/audio/translations",

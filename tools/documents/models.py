@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from ouzel.backends.openvino import models, vision
+from ouzel.backends.openvino import hearing, models, vision
 from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.ir.image_models import IMAGE_FAMILIES
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.served_types import list_types
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import read_weights
@@ -25,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 PATH = ROOT / "docs" / "reference" / "models.md"
 GOLDEN = ROOT / "tests" / "backends" / "golden"
 GOLDEN_VISION = ROOT / "tests" / "backends" / "golden_vision"
+GOLDEN_SPEECH = ROOT / "tests" / "backends" / "golden_speech"
 COMMAND = "uv run python -m tools.documents.models"
 
 _INTRODUCTION = """\
@@ -73,6 +75,17 @@ _IR = """
 OpenVINO IR directories with a vision encoder come from
 `optimum-cli export openvino --task image-text-to-text`. Ouzel serves the directories of {families},
 with the exported weights.
+"""
+
+_HEARING = """
+## Families that hear in chats
+
+Ouzel serves the audio encoders of these families too ([how](../how-to/send-sounds.md)): in f32 with
+`--weights f32`, else in bf16. The tests compare each encoder with `transformers` in float32, with
+one, two and three sounds (`tests/backends/golden_hearing/`).
+
+| `model_type` | description |
+|---|---|
 """
 
 _MMPROJ = """
@@ -150,13 +163,11 @@ def models_document() -> str:
     text += _VISION
     for model_type in vision.vision_model_types():
         text += f"| `{model_type}` | {description(model_type, vision)} |\n"
-    text += (
-        _IR.format(families=", ".join(f"`{model_type}`" for model_type in IMAGE_FAMILIES))
-        + _MMPROJ
-        + "".join(list_projector_rows())
-        + _FORMATS
-        + _CHATS
-    )
+    text += _IR.format(families=", ".join(f"`{model_type}`" for model_type in IMAGE_FAMILIES))
+    text += _HEARING
+    for model_type in list_types("hearing"):
+        text += f"| `{model_type}` | {description(model_type, hearing)} |\n"
+    text += _MMPROJ + "".join(list_projector_rows()) + _FORMATS + _CHATS
     for family in FAMILIES:
         names = ", ".join(f"`{name}`" for name in family.names)
         text += (
@@ -184,9 +195,10 @@ def list_projector_rows() -> Iterator[str]:
 def golden_checkpoints() -> dict[str, list[Path]]:
     """Returns the directories of each model_type."""
     found: dict[str, list[Path]] = {}
-    for path in sorted(GOLDEN.glob("*/config.json")) + sorted(GOLDEN_VISION.glob("*/config.json")):
-        model_type = read_hf_config(path.parent).text_model().model_type
-        found.setdefault(model_type, []).append(path.parent)
+    for folder in (GOLDEN, GOLDEN_VISION, GOLDEN_SPEECH):
+        for path in sorted(folder.glob("*/config.json")):
+            model_type = read_hf_config(path.parent).text_model().model_type
+            found.setdefault(model_type, []).append(path.parent)
     return found
 
 

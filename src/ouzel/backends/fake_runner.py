@@ -16,7 +16,7 @@ from ouzel.engine.base import CacheRows, ForwardBatch
 from ouzel.engine.cache.state_slots import num_slots
 from ouzel.errors import ModelLoadError
 from ouzel.types.engine_info import EngineInfo
-from ouzel.types.engine_request import ImageInput
+from ouzel.types.engine_request import ImageInput, MediaInput
 
 
 class FakeRunner:
@@ -119,13 +119,17 @@ class FakeRunner:
             raise ValueError(f"slot {written} is written, but belongs to another sequence")
         self._states[written] = context.copy()
 
-    def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
+    def encode(self, image: MediaInput) -> Generator[None, None, NDArray[np.float32]]:
         """Computes one number for each row, which depends on every byte of the image."""
         for _ in range(self._num_encoder_parts - 1):
             yield
         self.encoded.append(image.digest)
         num_rows = sum(length for _, length in image.runs)
-        generator = np.random.Generator(np.random.Philox(zlib.crc32(image.pixels)))
+        generator = np.random.Generator(
+            np.random.Philox(
+                zlib.crc32(image.pixels if isinstance(image, ImageInput) else image.features)
+            )
+        )
         return generator.integers(1, 2**20, (1, num_rows, 1)).astype(np.float32)
 
     def fill_adapter_slot(self, slot: int, path: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Defines the options of pictures, videos and PDFs in requests: their sources and limits."""
+"""Defines the options of pictures, videos, PDFs and sounds in requests: sources and limits."""
 
 from typing import Annotated, ClassVar
 
@@ -10,7 +10,7 @@ from ouzel.config.option import option
 
 
 class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
-    heading: ClassVar[str] = "Pictures, videos and PDFs in requests"
+    heading: ClassVar[str] = "Pictures, videos, PDFs and sounds in requests"
 
     allowed_media_domains: Annotated[
         tuple[str, ...],
@@ -32,6 +32,9 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(ge=0, le=4096), option("Most pictures in one request; a page of a PDF is one.")
     ] = 16
     max_videos: Annotated[int, Meta(ge=0, le=4096), option("Most videos in one request.")] = 4
+    max_sounds: Annotated[
+        int, Meta(ge=0, le=4096), option("Most sounds in one request, for models that hear.")
+    ] = 8
     max_video_frames: Annotated[
         int,
         Meta(ge=2, le=4096),
@@ -51,7 +54,7 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_media_bytes: Annotated[
         int,
         Meta(ge=1024, le=2**31 - 1),
-        option("Largest file of a picture, a video or a PDF, from any source."),
+        option("Largest file of a picture, a video, a PDF or a sound, from any source."),
     ] = 20 * 2**20
     max_media_bytes_total: Annotated[
         int,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 from ouzel.pooling import VectorForm
 from ouzel.types.engine_info import EngineInfo, EngineStats
 from ouzel.types.engine_messages import AdapterEvent
-from ouzel.types.engine_request import AudioInput, EngineRequest, ImageInput
+from ouzel.types.engine_request import AudioInput, EngineRequest, MediaInput
 from ouzel.types.step_output import StepOutput
 
 
@@ -208,10 +208,10 @@ class PredictingRunner(HiddenRunner, Protocol):
 
 @runtime_checkable
 class ImageRunner(Protocol):
-    """The image methods of a runner whose model reads images."""
+    """The image methods of a runner whose model reads images or hears sounds."""
 
-    def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
-        """Computes the features of an image, a part at each `next`.
+    def encode(self, image: MediaInput) -> Generator[None, None, NDArray[np.float32]]:
+        """Computes the features of an image or a sound, a part at each `next`.
 
         The result has the shape [1 + number of further layers that read features, rows, hidden
         size].

@@ -89,7 +89,7 @@ class EngineCore:
             store=store,
         )
         self._images: ImageEncoder | NoImages = NO_IMAGES
-        if info.has_vision and isinstance(runner, ImageRunner):
+        if info.has_encoder and isinstance(runner, ImageRunner):
             self._images = ImageEncoder(runner, self._blocks.num_cached_tokens)
         self._alignments: Alignments | None = None
         if info.audio is not None and isinstance(runner, AudioRunner):

@@ -9,7 +9,7 @@ from ouzel.engine.cache.block_manager import BlockManager
 from ouzel.engine.state.adapters import Adapter
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_info import EngineInfo
-from ouzel.types.engine_request import EngineRequest, ImageInput
+from ouzel.types.engine_request import EngineRequest, ImageInput, MediaInput, SoundInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +106,18 @@ def _pooling_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
 
 
 def _image_faults(
-    images: Sequence[ImageInput], num_prompt_tokens: int, info: EngineInfo
+    images: Sequence[MediaInput], num_prompt_tokens: int, info: EngineInfo
 ) -> Iterator[str]:
-    if not info.has_vision:
+    is_readable = {ImageInput: info.has_vision, SoundInput: info.has_hearing}
+    if not info.has_encoder:
         yield "this model reads text only"
+    elif not all(is_readable[type(image)] for image in images):
+        yield "this model reads no images" if info.has_hearing else "this model reads no sounds"
     end = 0
     for number, image in enumerate(images):
         yield from _place_faults(image, number, end)
         end = max((begin + length for begin, length in image.runs), default=end)
-        if len(image.pixels) != 3 * prod(image.shape):
-            yield (
-                f"image {number} must have 3 bytes for each pixel of {image.shape}, "
-                f"given {len(image.pixels)}"
-            )
+        yield from _content_faults(image, number)
     if len({image.position_grid is None for image in images}) > 1:
         yield "either all images must have a grid of positions, or none"
     for number, (before, image) in enumerate(zip((None, *images), images, strict=False)):
@@ -130,7 +129,23 @@ def _image_faults(
         yield f"the tokens of the images end at {end}, the prompt has {num_prompt_tokens} tokens"
 
 
-def _place_faults(image: ImageInput, number: int, first: int) -> Iterator[str]:
+def _content_faults(image: MediaInput, number: int) -> Iterator[str]:
+    """Checks that the bytes of an image or a sound agree with its shape."""
+    if isinstance(image, SoundInput):
+        num_bytes = 4 * prod(image.shape)
+        if len(image.features) != num_bytes or not image.num_frames > 0:
+            yield (
+                f"sound {number} must have {num_bytes} bytes of features and a frame, given "
+                f"{len(image.features)} bytes and {image.num_frames} frames"
+            )
+    elif len(image.pixels) != 3 * prod(image.shape):
+        yield (
+            f"image {number} must have 3 bytes for each pixel of {image.shape}, "
+            f"given {len(image.pixels)}"
+        )
+
+
+def _place_faults(image: MediaInput, number: int, first: int) -> Iterator[str]:
     """Checks the places of one image's tokens. `first` is the token after the image before."""
     if not image.runs or any(length < 1 for _, length in image.runs):
         yield f"image {number} has no tokens"
@@ -145,7 +160,7 @@ def _place_faults(image: ImageInput, number: int, first: int) -> Iterator[str]:
         yield f"the tokens of image {number} must be one run of {grid}, given {image.runs}"
 
 
-def _goes_on(before: ImageInput | None, image: ImageInput) -> bool:
+def _goes_on(before: MediaInput | None, image: MediaInput) -> bool:
     """Tells whether two images can be successive frames of a video: adjacent and of one size."""
     if before is None or not before.runs or not image.runs:
         return False

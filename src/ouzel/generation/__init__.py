@@ -34,7 +34,7 @@ from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelt
 from ouzel.prompts.chat_rendering import ChatRendering
 from ouzel.prompts.media.documents import can_read_documents
 from ouzel.prompts.media.held_bytes import HeldBytes
-from ouzel.prompts.media.parts import DocumentPart, MediaPart
+from ouzel.prompts.media.parts import DocumentPart, MediaPart, SoundPart
 from ouzel.prompts.media_readers.document_parts import (
     decode_text,
     file_part,
@@ -43,6 +43,7 @@ from ouzel.prompts.media_readers.document_parts import (
     uploaded_part,
 )
 from ouzel.prompts.media_readers.picture_parts import picture_part
+from ouzel.prompts.media_readers.sound_parts import sound_part
 from ouzel.prompts.media_readers.uploaded_files import (
     FilesOfKeys,
     FileSource,
@@ -53,12 +54,14 @@ from ouzel.prompts.media_readers.uploaded_files import (
     require_files,
     use_files,
 )
+from ouzel.prompts.messages import TEXT_ONLY, ReadableMedia
 from ouzel.prompts.prompt import Prompt
 from ouzel.prompts.prompt_too_long import PromptTooLong
 from ouzel.prompts.truncation import Truncation
 
 __all__ = [  # includes names from the rooms below that the HTTP layer needs
     "MAX_ASSISTANT_TOKENS",
+    "TEXT_ONLY",
     "AnyGeneration",
     "ChatRendering",
     "Choosing",
@@ -84,9 +87,11 @@ __all__ = [  # includes names from the rooms below that the HTTP layer needs
     "Prompt",
     "PromptScored",
     "PromptTooLong",
+    "ReadableMedia",
     "ReasoningDelta",
     "ServedModel",
     "SeveralGenerations",
+    "SoundPart",
     "SpeculationOptions",
     "SuccessiveGenerations",
     "ToolCallDelta",
@@ -107,6 +112,7 @@ __all__ = [  # includes names from the rooms below that the HTTP layer needs
     "picture_part",
     "prepare_reasoning_budgets",
     "require_files",
+    "sound_part",
     "system_fingerprint",
     "uploaded_part",
     "use_files",

@@ -27,7 +27,7 @@ from ouzel.generation.records import (
 from ouzel.generation.served_model import ServedModel
 from ouzel.observability import Metrics, span_in_scope
 from ouzel.sampling import SamplingParams
-from ouzel.types.engine_request import EngineRequest
+from ouzel.types.engine_request import EngineRequest, ImageInput, MediaInput, SoundInput
 from ouzel.types.step_output import FinishReason, PositionLogprobs, RequestTiming, StepOutput
 
 # By then the engine has given up the work that keeps it busy: the default of --grammar-timeout-s.
@@ -88,9 +88,15 @@ class Generation:
             reasoning_tokens=sum(choice.num_reasoning_tokens for choice in self._choices),
             accepted_prediction_tokens=sum(choice.num_accepted_tokens for choice in self._choices),
             rejected_prediction_tokens=sum(choice.num_rejected_tokens for choice in self._choices),
-            image_tokens=sum(num for image in self.request.prompt.images for _, num in image.runs),
+            image_tokens=self._count_tokens(ImageInput),
+            audio_tokens=self._count_tokens(SoundInput),
             durations=None if self.timing is None else self._durations(self.timing),
         )
+
+    def _count_tokens(self, kind: type[MediaInput]) -> int:
+        """Counts the tokens of the prompt that stand for images, or for sounds."""
+        inputs = (each for each in self.request.prompt.images if isinstance(each, kind))
+        return sum(num for each in inputs for _, num in each.runs)
 
     def _durations(self, timing: RequestTiming) -> Durations:
         output_s = self._last_token_s - (self._submitted_s + timing.queue_s + timing.prefill_s)

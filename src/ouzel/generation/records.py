@@ -96,4 +96,5 @@ class Usage(msgspec.Struct, frozen=True):
     accepted_prediction_tokens: int = 0
     rejected_prediction_tokens: int = 0  # proposed tokens that are not in the output
     image_tokens: int = 0  # tokens of the prompt's images
+    audio_tokens: int = 0  # tokens of the prompt's sounds
     durations: Durations | None = None  # times of one prompt; None before its first token

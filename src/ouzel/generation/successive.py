@@ -66,6 +66,7 @@ class SuccessiveGenerations:
             accepted_prediction_tokens=sum(usage.accepted_prediction_tokens for usage in usages),
             rejected_prediction_tokens=sum(usage.rejected_prediction_tokens for usage in usages),
             image_tokens=sum(usage.image_tokens for usage in usages),
+            audio_tokens=sum(usage.audio_tokens for usage in usages),
         )
 
 

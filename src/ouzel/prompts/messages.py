@@ -3,7 +3,7 @@
 After this step:
 
 - every message has a role and a content: a string or a non-empty list of parts (texts and
-  documents; for a model with image input, also pictures and videos);
+  documents; for a model that sees or hears, also pictures, videos and sounds);
 - keys with the value null are gone, because templates ask `'tool_calls' in message`;
 - tool calls have a function name and arguments;
 - unknown keys are unchanged, because templates may know them.
@@ -13,12 +13,15 @@ An error names its field by the path, as in `messages[2].content[0].type`.
 
 import json
 from dataclasses import dataclass
+from typing import assert_never
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.parts import ContentPart, DocumentPart, MediaPart
+from ouzel.prompts.media.parts import ContentPart, DocumentPart, MediaPart, SoundPart
 from ouzel.prompts.media_readers.document_parts import file_part
 from ouzel.prompts.media_readers.picture_parts import KINDS as PICTURES
 from ouzel.prompts.media_readers.picture_parts import picture_part
+from ouzel.prompts.media_readers.sound_parts import KINDS as SOUNDS
+from ouzel.prompts.media_readers.sound_parts import sound_part
 from ouzel.prompts.media_readers.uploaded_files import NamedFile, name_file, require_files
 from ouzel.prompts.media_readers.video_parts import KINDS as VIDEOS
 from ouzel.prompts.media_readers.video_parts import video_part
@@ -28,7 +31,7 @@ from ouzel.types.tools import CUSTOM_ARGUMENT
 Message = dict[str, object]
 
 # Types of media parts in normalised messages -> types that chat templates know.
-MEDIA = {"image": "image", "video": "video", "document": "image"}
+MEDIA = {"image": "image", "video": "video", "document": "image", "audio": "audio"}
 
 _FILE = "file"
 
@@ -42,6 +45,7 @@ class ReadableMedia:
     pictures: bool = False
     videos: bool = False
     documents: bool = False  # their pages or their texts
+    sounds: bool = False
 
     @property
     def part_types(self) -> str:
@@ -52,30 +56,34 @@ class ReadableMedia:
                 ("image_url", self.pictures),
                 ("video_url", self.videos),
                 (_FILE, self.documents),
+                (SOUNDS[0], self.sounds),
             )
             if is_read
         )
 
     def describe_input(self, kind: object) -> str:
         """Describes the kinds of input that the model reads, for the error about a part `kind`."""
-        if not self.pictures:
+        kinds = [("pictures", self.pictures), ("videos", self.videos), ("sounds", self.sounds)]
+        names = [name for name, is_read in kinds if is_read]
+        if not names:
             return "text only"
-        no_video = ", no videos" if kind in VIDEOS else ""
-        return "text, pictures and videos" if self.videos else f"text and pictures{no_video}"
+        no_video = ", no videos" if kind in VIDEOS and self.pictures else ""
+        return f"{', '.join(['text', *names[:-1]])} and {names[-1]}{no_video}"
 
 
-_TEXT_ONLY = ReadableMedia()
+TEXT_ONLY = ReadableMedia()
 
 
-def normalise_messages(messages: object, readable: ReadableMedia = _TEXT_ONLY) -> list[Message]:
+def normalise_messages(messages: object, readable: ReadableMedia = TEXT_ONLY) -> list[Message]:
     """Returns checked copies of the messages.
 
-    A picture becomes `{"type": "image", "media": MediaPart}` and a video `{"type": "video",
-    "media": VideoPart}`, if the model reads them. A file becomes `{"type": "document", "media":
-    DocumentPart}`, a picture, or a text. Raises InvalidRequest, and FilesNeeded for uploaded files.
+    A picture becomes `{"type": "image", "media": MediaPart}`, a video `{"type": "video", "media":
+    VideoPart}` and a sound `{"type": "audio", "media": SoundPart}`, if the model reads them. A file
+    becomes `{"type": "document", "media": DocumentPart}`, a picture, or a text. Raises
+    InvalidRequest, and FilesNeeded for uploaded files.
 
-    APIs with other forms of parts pass a MediaPart or a DocumentPart instead, with the path of
-    their own field.
+    APIs with other forms of parts pass a MediaPart, a DocumentPart or a SoundPart instead, with the
+    path of their own field.
     """
     if not isinstance(messages, list) or not messages:
         raise invalid("messages", "a non-empty list", messages)
@@ -171,21 +179,19 @@ def _content(content: object, path: str, readable: ReadableMedia, *, may_be_abse
 
 
 def _part(entry: object, path: str, readable: ReadableMedia) -> Message:
-    if isinstance(entry, MediaPart | DocumentPart):
+    if isinstance(entry, MediaPart | DocumentPart | SoundPart):
         return _media(entry, readable)
     part = _object(entry, path)
     kind = part.get("type")
     _check_string(kind, f"{path}.type")
-    if readable.pictures and kind in PICTURES:
-        return {"type": "image", "media": picture_part(part, path)}
     if kind == _FILE:
         own_path = f"{path}.{_FILE}"
         content = file_part(_object(part.get(_FILE), own_path), own_path)
         if isinstance(content, str):
             return {"type": "text", "text": content}
         return _media(content, readable)
-    if readable.videos and kind in VIDEOS:
-        return {"type": "video", "media": video_part(part, path)}
+    if (media := _readable_part(part, path, readable)) is not None:
+        return media
     if kind == "refusal":  # a part of an earlier answer, sent back as history
         part = {"type": "text", "text": part.get("refusal")}
     elif kind != "text":
@@ -194,16 +200,35 @@ def _part(entry: object, path: str, readable: ReadableMedia) -> Message:
     return part
 
 
-def _media(part: MediaPart | DocumentPart, readable: ReadableMedia) -> Message:
-    """Returns the message part for a picture or a document. Raises InvalidRequest."""
-    is_picture = isinstance(part, MediaPart)
-    if not (readable.pictures if is_picture else readable.documents):
-        kind = "picture" if is_picture else "document"
+def _readable_part(part: Message, path: str, readable: ReadableMedia) -> Message | None:
+    """Returns the message part for media that the model reads, None for other parts."""
+    kind = part["type"]
+    if readable.pictures and kind in PICTURES:
+        return {"type": "image", "media": picture_part(part, path)}
+    if readable.videos and kind in VIDEOS:
+        return {"type": "video", "media": video_part(part, path)}
+    if readable.sounds and kind in SOUNDS:
+        return {"type": "audio", "media": sound_part(part, path)}
+    return None
+
+
+def _media(part: MediaPart | DocumentPart | SoundPart, readable: ReadableMedia) -> Message:
+    """Returns the message part for a picture, a document or a sound. Raises InvalidRequest."""
+    match part:
+        case MediaPart():
+            name, kind, is_read = "picture", "image", readable.pictures
+        case DocumentPart():
+            name, kind, is_read = "document", "document", readable.documents
+        case SoundPart():
+            name, kind, is_read = "sound", "audio", readable.sounds
+        case _:
+            assert_never(part)
+    if not is_read:
         raise InvalidRequest(
-            f"must not be a {kind}: this model reads {readable.describe_input(_FILE)}",
+            f"must not be a {name}: this model reads {readable.describe_input(_FILE)}",
             field=part.path,
         )
-    return {"type": "image" if is_picture else "document", "media": part}
+    return {"type": kind, "media": part}
 
 
 def _unreadable(kind: object, path: str, readable: ReadableMedia) -> InvalidRequest:

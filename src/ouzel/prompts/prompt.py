@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from ouzel.types.engine_request import ImageInput
+from ouzel.types.engine_request import MediaInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,7 @@ class Prompt:
     end_token_ids: tuple[int, ...] = ()  # end the output, besides the tokenizer's end tokens
     # `text` with broken marks of clients: the parser finds in it where the answer begins
     text_to_parse: str = ""
-    images: tuple[ImageInput, ...] = ()  # ordered by their placeholder tokens
+    images: tuple[MediaInput, ...] = ()  # ordered by their placeholder tokens
 
     def __post_init__(self) -> None:
         if not self.text_to_parse:

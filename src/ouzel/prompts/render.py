@@ -10,18 +10,18 @@ from ouzel.prompts.chat_rendering import (
     template_variables,
 )
 from ouzel.prompts.chat_template import ChatTemplate
-from ouzel.prompts.image_texts import insert_image_texts, list_image_marks, place_images
+from ouzel.prompts.image_texts import (
+    insert_image_texts,
+    list_image_marks,
+    list_readable_media,
+    place_images,
+)
 from ouzel.prompts.infill import Infill
 from ouzel.prompts.marked_text import MarkedText, StandIns
 from ouzel.prompts.media_readers.document_texts import DocumentTextReader
 from ouzel.prompts.media_readers.image_reader import ImageReader
 from ouzel.prompts.media_readers.prepared_images import PreparedImage
-from ouzel.prompts.messages import (
-    Message,
-    ReadableMedia,
-    collect_media,
-    normalise_messages,
-)
+from ouzel.prompts.messages import Message, ReadableMedia, collect_media, normalise_messages
 from ouzel.prompts.prompt import Prompt
 from ouzel.prompts.prompt_too_long import PromptTooLong, too_many_characters, too_many_tokens
 from ouzel.prompts.shaped_messages import repeat_media_parts, shape_messages, uncommon_roles
@@ -67,10 +67,7 @@ class PromptRenderer:
         own = tokenizer.control_tokens
         self._images = images
         self._document_texts = document_texts
-        opens_documents = images is not None or document_texts is not None
-        self._readable = ReadableMedia(
-            images is not None, images is not None and images.has_videos, opens_documents
-        )
+        self._readable = list_readable_media(images, document_texts)
         words = [mark for mark in parsed_marks if mark and not any(text in mark for text in own)]
         self._marks = Spellings({*own, *words, *list_image_marks(images)})
         visible = {
@@ -109,16 +106,16 @@ class PromptRenderer:
 
     @property
     def supports_images(self) -> bool:
-        return self._images is not None
+        return self._readable.pictures
 
     @property
-    def supports_videos(self) -> bool:
-        return self._images is not None and self._images.has_videos
+    def readable(self) -> ReadableMedia:
+        return self._readable
 
     @property
     def reads_documents(self) -> bool:
         """Tells whether chats may have PDFs, which become pictures or texts."""
-        if self._images is not None:
+        if self._images is not None and self._images.has_pictures:
             return self._images.has_documents
         texts = self._document_texts
         return texts is not None and texts.can_read and self._chat_template is not None
@@ -159,7 +156,7 @@ class PromptRenderer:
         ):
             raise InvalidRequest(
                 f"must be >= {num_tokens}, the length of this chat: "
-                "a chat with pictures is not cut",
+                "a chat with pictures or sounds is not cut",
                 field="truncate_prompt_tokens",
             )
         assert self._images is not None

@@ -94,21 +94,28 @@ def _rename_reasoning(message: Message, key: str) -> None:
 def _content(content: object, capabilities: TemplateCapabilities, path: str) -> object:
     """Converts a content to the form that the template reads: a string or parts.
 
-    Text parts are joined with a line break, as in OVMS, LMI and vLLM. Pictures and videos need a
-    template that reads parts. A PDF counts as one picture here; `repeat_media_parts` adds its
-    pages.
+    Text parts are joined with a line break, as in OVMS, LMI and vLLM. Pictures, videos and sounds
+    need a template that reads parts. A PDF counts as one picture here; `repeat_media_parts` adds
+    its pages.
     """
     if isinstance(content, list) and any(part["type"] in MEDIA for part in content):
         if not capabilities.takes_content_parts:
             raise InvalidRequest(
-                ": this model's chat template has no pictures", field=f"{path}.content"
+                ": this model's chat template has no pictures or sounds", field=f"{path}.content"
             )
-        return [
-            {"type": MEDIA[part["type"]]} if part["type"] in MEDIA else part for part in content
-        ]
+        return [_show_media(part) for part in content]
     if capabilities.takes_string_content or not capabilities.takes_content_parts:
         return "\n".join(part["text"] for part in content) if isinstance(content, list) else content
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _show_media(part: Message) -> Message:
+    """Returns the form in which templates find a picture, a video or a sound; texts stay."""
+    kind = MEDIA.get(str(part["type"]))
+    if kind is None:
+        return part
+    # Some templates, as Qwen2-Audio's, find a sound by its key.
+    return {"type": kind, "audio": ""} if kind == "audio" else {"type": kind}
 
 
 def _shape_call(call: dict[str, object], wants_objects: bool) -> dict[str, object]:

@@ -3,6 +3,7 @@
 The messages have the tool names that the model reads (`wire.offered_tools`).
 """
 
+from ouzel.generation import ReadableMedia
 from ouzel.responses.hosted.item_base import ToolExchange
 from ouzel.responses.item_fields import (
     MEDIA,
@@ -40,10 +41,10 @@ HOSTED_TYPES = (
 
 
 class CallHistory:
-    def __init__(self, tool_names: ToolNames, *, supports_images: bool) -> None:
-        """`supports_images` says whether the model reads images: then outputs may have them."""
+    def __init__(self, tool_names: ToolNames, *, readable: ReadableMedia) -> None:
+        """`readable` tells whether the model reads images: then outputs may have them."""
         self._tool_names = tool_names
-        self._supports_images = supports_images
+        self._readable = readable
         # Call id -> the type of the call and the tool name that the model reads.
         self._called: dict[str, tuple[str, str]] = {}
         # Ids of calls without an output. Answered ids may return: some models number their calls
@@ -107,9 +108,7 @@ class CallHistory:
         kinds = ("input_text", *MEDIA)
         content: object = ""
         if output != []:
-            content = read_content(
-                output, f"{path}.output", kinds, supports_images=self._supports_images
-            )
+            content = read_content(output, f"{path}.output", kinds, readable=self._readable)
         self._unanswered.discard(call_id)
         return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ouzel.errors import InvalidRequest
-from ouzel.generation import DocumentPart, MediaPart, require_files
+from ouzel.generation import TEXT_ONLY, ReadableMedia, require_files
 from ouzel.responses.call_history import CALL_TYPES, HOSTED_TYPES, OUTPUT_TYPES, CallHistory
 from ouzel.responses.hosted.item_base import ToolExchange
 from ouzel.responses.hosted.items import AnyHostedItem, read_hosted_item
@@ -22,6 +22,7 @@ from ouzel.responses.hosted.mcp import McpApprovalRequest, McpApprovalResponse
 from ouzel.responses.hosted.shell import ShellCall, ShellCallOutput
 from ouzel.responses.item_fields import (
     MEDIA,
+    SOUND,
     TEXT_KEYS,
     Message,
     invalid_value,
@@ -33,7 +34,7 @@ from ouzel.responses.item_fields import (
 )
 from ouzel.responses.items.call_ids import complete_call_ids
 from ouzel.responses.items.compaction_item import text_for_model
-from ouzel.responses.items.message_content import add_media, join_content, list_media
+from ouzel.responses.items.message_content import Media, add_media, join_content, list_media
 from ouzel.responses.items.packed_text import CONTEXT, REASONING, SUMMARY
 from ouzel.wire.newest_turns import num_leading
 from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
@@ -106,7 +107,7 @@ def read_messages(
     instructions: str | None,
     tools: KnownTools = NO_KNOWN_TOOLS,
     *,
-    supports_images: bool = False,
+    readable: ReadableMedia = TEXT_ONLY,
 ) -> list[InputMessage]:
     """Converts input items to chat messages; `instructions` become the first system message.
 
@@ -121,7 +122,7 @@ def read_messages(
         if instructions is None
         else [InputMessage({"role": "system", "content": instructions}, "instructions")],
         tools,
-        supports_images=supports_images,
+        readable=readable,
     )
     for item in items:
         reader.read(item.fields, item.path)
@@ -152,12 +153,12 @@ class _Turn:
 
 class _Reader:
     def __init__(
-        self, messages: list[InputMessage], tools: KnownTools, *, supports_images: bool
+        self, messages: list[InputMessage], tools: KnownTools, *, readable: ReadableMedia
     ) -> None:
         self._messages = messages
-        self._supports_images = supports_images
+        self._readable = readable
         self._turn: _Turn | None = None
-        self._calls = CallHistory(tools.names, supports_images=supports_images)
+        self._calls = CallHistory(tools.names, readable=readable)
         self._refuses_unknown = tools.refuses_unknown
         # Type of the items that are left out -> path of the first such item.
         self._hosted: dict[str, str] = {}
@@ -217,9 +218,9 @@ class _Reader:
         role = item.get("role")
         if role not in _ROLES:
             raise invalid_value(f"{path}.role", f"one of {', '.join(_ROLES)}", role)
-        kinds = tuple(TEXT_KEYS) if role == "assistant" else (*TEXT_KEYS, *MEDIA)
+        kinds = tuple(TEXT_KEYS) if role == "assistant" else (*TEXT_KEYS, *MEDIA, SOUND)
         content = read_content(
-            item.get("content"), f"{path}.content", kinds, supports_images=self._supports_images
+            item.get("content"), f"{path}.content", kinds, readable=self._readable
         )
         if role != "assistant":
             self._end_turn()
@@ -296,7 +297,7 @@ class _Reader:
         if len(turn.calls) == len(turn.outputs):
             self._end_turn()
 
-    def _last_media(self) -> list[MediaPart | DocumentPart]:
+    def _last_media(self) -> list[Media]:
         users = (each.fields for each in reversed(self._messages) if each.fields["role"] == "user")
         last = next(users, None)
         return [] if last is None else list_media(last)

@@ -1,9 +1,20 @@
 """Reads fields of input items with type checks; errors name the path and show the value."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ouzel.errors import InvalidRequest
-from ouzel.generation import DocumentPart, MediaPart, NamedFile, file_part, name_file, picture_part
+from ouzel.generation import (
+    DocumentPart,
+    MediaPart,
+    NamedFile,
+    ReadableMedia,
+    SoundPart,
+    file_part,
+    name_file,
+    picture_part,
+    sound_part,
+)
 from ouzel.wire.validation_errors import show_value
 
 Message = dict[str, object]
@@ -15,54 +26,57 @@ TEXT_KEYS = {
     "refusal": "refusal",
 }
 
-PICTURE, FILE = "input_image", "input_file"
+PICTURE, FILE, SOUND = "input_image", "input_file", "input_audio"
 MEDIA = (PICTURE, FILE)  # parts with pictures, PDFs or texts
-_NON_TEXT_PARTS = (*MEDIA, "input_audio")
+_NON_TEXT_PARTS = (*MEDIA, SOUND)
 
 
 def read_content(
-    value: object, path: str, kinds: Sequence[str], *, supports_images: bool
+    value: object, path: str, kinds: Sequence[str], *, readable: ReadableMedia
 ) -> object:
     """Reads the content of a message or output: a text, or a list of parts.
 
-    `kinds` are the accepted types of parts. Pictures are accepted only if the model
-    `supports_images`. Raises InvalidRequest, and FilesNeeded for uploaded files.
+    `kinds` are the accepted types of parts. Pictures and sounds are accepted only if they are
+    `readable` for the model. Raises InvalidRequest, and FilesNeeded for uploaded files.
     """
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not value:
         raise invalid_value(path, "a string or a non-empty list of content parts", value)
     return [
-        read_part(part, f"{path}[{position}]", kinds, supports_images=supports_images)
+        read_part(part, f"{path}[{position}]", kinds, readable=readable)
         for position, part in enumerate(value)
     ]
 
 
 def read_part(
-    value: object, path: str, kinds: Sequence[str], *, supports_images: bool
-) -> Message | MediaPart | DocumentPart:
+    value: object, path: str, kinds: Sequence[str], *, readable: ReadableMedia
+) -> Message | MediaPart | DocumentPart | SoundPart:
     """Reads one part of a content, as `read_content` reads them."""
     part = require_object(value, path)
     kind = part.get("type")
-    readable = [each for each in kinds if supports_images or each != PICTURE]
+    is_read = {PICTURE: readable.pictures, SOUND: readable.sounds}
+    accepted = [each for each in kinds if is_read.get(each, True)]
     if kind == FILE and kind in kinds:
         content = file_part(part, path)
         if isinstance(content, str):
             return {"type": "text", "text": content}
-        if isinstance(content, MediaPart) and not supports_images:
+        if isinstance(content, MediaPart) and not readable.pictures:
             raise InvalidRequest(
                 "must not be a picture: this model reads text only", field=content.path
             )
         return content
-    elif isinstance(kind, str) and kind in readable:
+    elif isinstance(kind, str) and kind in accepted:
         if kind == PICTURE:
             return picture_part(part, path)
+        if kind == SOUND:
+            return sound_part(part, path)
         return {"type": "text", "text": require_string(part, TEXT_KEYS[kind], path)}
     raise invalid_value(
         f"{path}.type",
-        f"one of {', '.join(readable)}",
+        f"one of {', '.join(accepted)}",
         kind,
-        _reason(kind, supports_images=supports_images),
+        _reason(kind, readable=readable),
     )
 
 
@@ -77,12 +91,15 @@ def list_files(item: Message, path: str) -> list[NamedFile]:
     return named
 
 
-def _reason(kind: object, *, supports_images: bool) -> str:
+def _reason(kind: object, *, readable: ReadableMedia) -> str:
     if kind not in _NON_TEXT_PARTS:
         return ""
-    if supports_images and kind in MEDIA:  # the model reads it, but not at this place
+    if readable.pictures and kind in MEDIA:  # the model reads it, but not at this place
         return ""
-    return f": this model reads {'text and pictures' if supports_images else 'text only'}"
+    if readable.sounds and kind == SOUND:
+        return ""
+    reads = replace(readable, videos=False).describe_input(kind)  # no item has a video
+    return f": this model reads {reads}"
 
 
 def read_texts(item: Message, key: str, kind: str, path: str) -> list[str]:

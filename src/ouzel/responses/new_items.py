@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
+from ouzel.generation import ReadableMedia
 from ouzel.responses.context import read_stored, resolve_reference
 from ouzel.responses.input_items import InputItem, read_items, read_messages
 from ouzel.responses.stored_items import stored_items
@@ -13,11 +14,11 @@ from ouzel.worker_threads import run_with_prerequisite
 
 
 class NewItems:
-    def __init__(self, store: Store, key_id: str | None, *, supports_images: bool) -> None:
-        """`supports_images` says whether the model reads images."""
+    def __init__(self, store: Store, key_id: str | None, *, readable: ReadableMedia) -> None:
+        """`readable` tells which kinds of media the model reads."""
         self._store = store
         self._key_id = key_id
-        self._supports_images = supports_images
+        self._readable = readable
 
     async def read(
         self, values: Sequence[object], *, conversation_id: str | None = None
@@ -41,5 +42,5 @@ class NewItems:
     def _checked(self, earlier: Sequence[Item], new: Sequence[InputItem]) -> tuple[Item, ...]:
         # The call of a new output may be among the earlier items.
         items = [*read_stored(earlier, "conversation"), *new]
-        read_messages(items, None, supports_images=self._supports_images)
+        read_messages(items, None, readable=self._readable)
         return stored_items(new)

@@ -237,7 +237,7 @@ class Preparer:
         if not job.only_counts and job.queued is None:
             dialect.check(parsed, self.model)
         filled_fields, template = fill_template(
-            parsed, self._prompts, supports_images=self.model.renderer.supports_images
+            parsed, self._prompts, readable=self.model.renderer.readable
         )
         fields = dialect.translate_fields(decode_object(filled_fields, job.body_type))
         entries = list_hosted(fields, self.hosted)

@@ -35,9 +35,7 @@ def render_input(
             raise _in_own_words(error, messages, own_names) from error
 
     tools = KnownTools(checked_body.chat.tool_names, refuses_unknown=model.refuses_unknown_tools)
-    messages = read_messages(
-        items, fields.instructions, tools, supports_images=model.renderer.supports_images
-    )
+    messages = read_messages(items, fields.instructions, tools, readable=model.renderer.readable)
     if fields.truncation != "auto":
         return render(messages)
     if truncation is not None:

@@ -33,6 +33,7 @@ _KEYS = {
     "compaction": ("encrypted_content",),
     "input_text": ("text",),
     "input_image": ("detail", "image_url", "file_id"),
+    "input_audio": ("input_audio",),
     "input_file": ("detail", "file_data", "file_url", "file_id", "filename"),
     "output_text": ("text",),
     "refusal": ("refusal",),
@@ -45,6 +46,7 @@ _INPUT_KINDS = {
     "output_text": "input_text",
     "refusal": "input_text",
     "input_image": "input_image",
+    "input_audio": "input_audio",
     "input_file": "input_file",
 }
 

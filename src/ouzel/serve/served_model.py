@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import ouzel
+from ouzel.audio.decoder import AudioDecoder
 from ouzel.checkpoint.model_facts import read_model_facts
 from ouzel.checkpoint.model_files import sampling_defaults
 from ouzel.checkpoint.sentence_files import ModelKind, SentenceFiles, read_sentence_files
@@ -20,11 +21,14 @@ from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
 from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.options import Options
 from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.hearing.base import SoundProcessor
+from ouzel.prompts.hearing.loader import load_sound_processor
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media_readers.document_texts import DocumentTextReader
 from ouzel.prompts.media_readers.image_reader import ImageReader
+from ouzel.prompts.media_readers.sound_reader import SoundReader
 from ouzel.prompts.render import PromptRenderer
-from ouzel.prompts.vision.base import PieceMaker
+from ouzel.prompts.vision.base import ImageProcessor, PieceMaker
 from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
 from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.serve.output_format import read_output_format
@@ -61,7 +65,7 @@ async def load_served_model(
     info = await starting
     _log_engine(info)
     images = await asyncio.to_thread(
-        _image_reader, local.directory, tokenizer, chat_template, info, options.media
+        _image_reader, local.directory, tokenizer, chat_template, info, options
     )
     names = local.names_by(options.model)
     sentences = await asyncio.to_thread(_sentence_files, local.directory, info, options)
@@ -149,7 +153,7 @@ def _document_texts(
     if info.task != "generate":
         return None
     if images is not None:
-        return DocumentTextReader(images.loader, keeps_pdfs=True)
+        return DocumentTextReader(images.loader, keeps_pdfs=images.has_pictures)
     return DocumentTextReader(MediaLoader(config))
 
 
@@ -158,33 +162,65 @@ def _image_reader(
     tokenizer: HuggingFaceTokenizer,
     chat_template: ChatTemplate | None,
     info: EngineInfo,
-    config: MediaConfig,
+    options: Options,
 ) -> ImageReader | None:
-    """Returns the reader of images, or None for a model that reads only text.
+    """Returns the reader of images and sounds, or None for a model that reads only text.
 
     Raises ModelLoadError.
     """
-    if not info.has_vision:
+    processor = _image_processor(directory, tokenizer) if info.has_vision else None
+    hearing = _sound_processor(directory, tokenizer) if info.has_hearing else None
+    if processor is None and hearing is None:
         return None
+    imports: tuple[str, ...] = ()
+    videos: VideoProcessor | None = None
+    if processor is not None:
+        imports = (PieceMaker.__module__, type(processor).__module__)
+        videos = _video_processor(directory, tokenizer, chat_template)
+    loader = MediaLoader(options.media, imports=imports)
+    if processor is not None:
+        loader.decoders.start()
+    sounds: SoundReader | None = None
+    if hearing is not None:
+        sounds = SoundReader(hearing, loader, AudioDecoder(options.audio))
+    return ImageReader(processor, loader, info.max_model_len, videos, sounds=sounds)
+
+
+def _image_processor(directory: Path, tokenizer: HuggingFaceTokenizer) -> ImageProcessor | None:
+    """Returns the processor of images, or None for a checkpoint without one.
+
+    Raises ModelLoadError.
+    """
     processor = load_image_processor(directory)
     if processor is None:
         logger.warning("images will be refused: %s has no preprocessor_config.json", directory)
         return None
-    if processor.feature_token not in tokenizer.control_tokens:
+    _check_feature_token(directory, tokenizer, processor.feature_token, "images")
+    return processor
+
+
+def _sound_processor(directory: Path, tokenizer: HuggingFaceTokenizer) -> SoundProcessor | None:
+    """Returns the processor of sounds, or None for a family without one. Raises ModelLoadError."""
+    processor = load_sound_processor(directory)
+    if processor is not None:
+        _check_feature_token(directory, tokenizer, processor.feature_token, "sounds")
+    return processor
+
+
+def _check_feature_token(
+    directory: Path, tokenizer: HuggingFaceTokenizer, token: str, kind: str
+) -> None:
+    """Raises ModelLoadError if a client's text could have the token of images or sounds."""
+    if token not in tokenizer.control_tokens:
         raise ModelLoadError(
-            f"{directory}/tokenizer.json: {processor.feature_token!r}, the token of images, must "
-            "be among its added_tokens"
+            f"{directory}/tokenizer.json: {token!r}, the token of {kind}, must be among its "
+            "added_tokens"
         )
-    feature_id = tokenizer.control_tokens[processor.feature_token]
-    if feature_id in tokenizer.encode(_UNKNOWN, add_special_tokens=False):
+    if tokenizer.control_tokens[token] in tokenizer.encode(_UNKNOWN, add_special_tokens=False):
         raise ModelLoadError(
-            f"{directory}/tokenizer.json: {processor.feature_token!r}, the token of images, must "
-            "not stand for unknown characters of texts, too"
+            f"{directory}/tokenizer.json: {token!r}, the token of {kind}, must not stand for "
+            "unknown characters of texts, too"
         )
-    videos = _video_processor(directory, tokenizer, chat_template)
-    loader = MediaLoader(config, imports=(PieceMaker.__module__, type(processor).__module__))
-    loader.decoders.start()
-    return ImageReader(processor, loader, info.max_model_len, videos)
 
 
 def _video_processor(

@@ -40,6 +40,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     # proposes tokens of a draft model, an EAGLE-3 head, an assistant or a prediction layer
     has_drafts: bool = False
     has_vision: bool = False  # reads images
+    has_hearing: bool = False  # reads sounds, whose features stand for tokens of the prompt
     audio: AudioShape | None = None  # the sound that a speech model reads; None: it reads none
     # the tokens of an image attend to each other, so an image is never cut
     attends_to_whole_images: bool = False
@@ -64,6 +65,11 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     confirms_requests: bool = False
     # Equal for engines whose cached rows mean the same; usable as a file name.
     cache_identity: str = ""
+
+    @property
+    def has_encoder(self) -> bool:
+        """Tells whether features of images or sounds stand for tokens of prompts."""
+        return self.has_vision or self.has_hearing
 
     @property
     def num_reserved_tokens(self) -> int:

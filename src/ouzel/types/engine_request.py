@@ -1,5 +1,7 @@
 """Defines a request for the engine: token ids, sampling parameters, grammar, images and sound."""
 
+from typing import ClassVar
+
 import msgspec
 
 from ouzel.pooling import Pooling
@@ -32,7 +34,9 @@ class ReasoningBudget(msgspec.Struct, frozen=True, kw_only=True, array_like=True
     is_required: bool = True
 
 
-class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, weakref=True):
+class ImageInput(
+    msgspec.Struct, frozen=True, kw_only=True, array_like=True, weakref=True, tag="image"
+):
     """An image for the vision encoder; its features stand for tokens of the prompt."""
 
     digest: bytes  # digest of the image and its preparation: equal digests have equal features
@@ -48,6 +52,28 @@ class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, wea
     position_grid: tuple[int, int, int] | None = None
     # for frames of one video: positions of time since the begin of the image before
     time_shift: int | None = None
+
+
+class SoundInput(
+    msgspec.Struct, frozen=True, kw_only=True, array_like=True, weakref=True, tag="sound"
+):
+    """A sound for the audio encoder of a model that hears; its features stand for tokens of the
+    prompt.
+
+    The engine treats it as an image. Its tokens have the positions of text.
+    """
+
+    digest: bytes  # digest of the sound and its preparation: equal digests have equal features
+    # (first token, number of tokens) of each run, ascending; features follow this order
+    runs: tuple[tuple[int, int], ...]
+    shape: tuple[int, int]  # mel bins, frames
+    features: bytes  # float32 [mel bins, frames]: the log-mel spectrogram
+    num_frames: int  # frames of the sound; silence follows them
+    position_grid: ClassVar[None] = None
+    time_shift: ClassVar[None] = None
+
+
+MediaInput = ImageInput | SoundInput
 
 
 class AudioInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, weakref=True):
@@ -97,7 +123,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     # requests share cached blocks only if their salts are equal; each API key has its own
     cache_salt: str = ""
     reasoning_budget: ReasoningBudget | None = None
-    images: tuple[ImageInput, ...] = ()  # ordered by their tokens
+    images: tuple[MediaInput, ...] = ()  # images and sounds, ordered by their tokens
     speculation: SpeculationParams = SpeculationParams()
     pooling: Pooling | None = None
     adapter: str = ""  # name of a loaded adapter; empty: the base model

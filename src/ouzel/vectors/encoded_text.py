@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ouzel.types.engine_request import ImageInput
+from ouzel.types.engine_request import MediaInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,4 +15,4 @@ class EncodedText:
     num_unseen: int = 0
     # Whether each token has a vector, for models with a vector of each token; None: all have.
     kept: tuple[bool, ...] | None = None
-    images: tuple[ImageInput, ...] = ()  # ordered by their tokens
+    images: tuple[MediaInput, ...] = ()  # ordered by their tokens

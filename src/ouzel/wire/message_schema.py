@@ -75,6 +75,40 @@ _FILE_PART = {
         },
     },
 }
+_INPUT_AUDIO_PART = {
+    "description": "A sound, for models that hear.",
+    "type": "object",
+    "required": ["type", "input_audio"],
+    "properties": {
+        "type": {"enum": ["input_audio"]},
+        "input_audio": {
+            "type": "object",
+            "required": ["data"],
+            "properties": {
+                "data": {**_TEXT, "description": "Base64 of a sound file, or a data URL."},
+                "format": {
+                    "type": ["string", "null"],
+                    "description": "wav, mp3 or another kind of file. The bytes tell it as well.",
+                },
+            },
+        },
+    },
+}
+_AUDIO_URL_PART = {
+    "description": "A sound, for models that hear.",
+    "type": "object",
+    "required": ["type", "audio_url"],
+    "properties": {
+        "type": {"enum": ["audio_url"]},
+        "audio_url": {
+            "anyOf": [
+                _TEXT,
+                {"type": "object", "required": ["url"], "properties": {"url": _TEXT}},
+            ],
+            "description": "A data URL; a URL or a path, if the operator allows it.",
+        },
+    },
+}
 _CUSTOM_CALL = {
     "type": "object",
     "required": ["type", "custom"],
@@ -117,7 +151,12 @@ _KEYS = {
         ]
     },
 }
-_PARTS = {"anyOf": [_TEXT_PART, _PICTURE_PART, _VIDEO_PART, _FILE_PART]}
+_PARTS = {
+    "anyOf": [
+        *(_TEXT_PART, _PICTURE_PART, _VIDEO_PART, _FILE_PART),
+        *(_INPUT_AUDIO_PART, _AUDIO_URL_PART),
+    ]
+}
 _CONTENT = [{"type": "string"}, {"type": "array", "minItems": 1, "items": _PARTS}]
 ROLES = ["system", "developer", "user", "assistant", "tool"]
 _MESSAGE = {

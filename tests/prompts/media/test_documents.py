@@ -20,7 +20,7 @@ from ouzel.prompts.media.document import Document
 from ouzel.prompts.media.document_loader import DocumentLoader
 from ouzel.prompts.media.parts import DocumentPart, MediaPart
 from ouzel.prompts.media_readers.document_reader import DocumentReader
-from ouzel.prompts.media_readers.prepared_images import PixelCache
+from ouzel.prompts.media_readers.prepared_images import make_pixel_cache
 from tests.api.seeing import FILES
 from tests.prompts.media.files import PATH, plain
 from tests.prompts.media.papers import COLOURS, coloured, packed, paper, pdf, stream
@@ -267,7 +267,7 @@ async def test_a_file_that_several_parts_name_is_opened_once_and_counted_each_ti
 async def test_cached_pages_are_not_rendered_again(tmp_path: Path) -> None:
     part = DocumentPart(PATH, make_url(coloured(2, (72, 72))))
     async with loading() as documents:
-        reader = DocumentReader(loaded(tmp_path, FILES), documents, PixelCache())
+        reader = DocumentReader(loaded(tmp_path, FILES), documents, make_pixel_cache())
         [document] = await reader.load([part], num_pictures=0)
         [first] = await reader.prepare([document])
     # The process that renders pages has ended.

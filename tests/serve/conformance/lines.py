@@ -150,9 +150,14 @@ LINES = (
         "tests/api/speech/test_ovms.py",
     ),
     Line(
-        "`input_audio`, `modalities`, `audio`; `/v3/audio/speech`; `pipeline_type: OMNI`",
+        "`input_audio` in chats, for models that hear",
         "A E",
-        not_here="no model that speaks, or hears in a chat, is served",
+        "tests/api/test_hearing.py",
+    ),
+    Line(
+        "`modalities`, `audio`; `/v3/audio/speech`; `pipeline_type: OMNI`",
+        "A E",
+        not_here="no model that speaks is served",
     ),
     Line(
         "`/v3/images/…`; `--task image_generation`",

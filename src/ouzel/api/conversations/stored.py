@@ -86,7 +86,7 @@ class ConversationEndpoints(StoredConversations):
         )
 
     def new_items(self, store: Store, key_id: str | None) -> NewItems:
-        return NewItems(store, key_id, supports_images=self._model.renderer.supports_images)
+        return NewItems(store, key_id, readable=self._model.renderer.readable)
 
 
 def conversation_id(request: Request) -> str:

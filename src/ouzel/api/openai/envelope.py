@@ -31,6 +31,8 @@ class PromptTokensDetails(msgspec.Struct):
     cached_tokens: int
     # set for a prompt with images
     image_tokens: int | msgspec.UnsetType = msgspec.UNSET
+    # set for a prompt with sounds
+    audio_tokens: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class CompletionTokensDetails(msgspec.Struct):
@@ -54,7 +56,9 @@ def usage_object(usage: Usage) -> UsageObject:
         completion_tokens=usage.completion_tokens,
         total_tokens=usage.prompt_tokens + usage.completion_tokens,
         prompt_tokens_details=PromptTokensDetails(
-            usage.cached_tokens, usage.image_tokens or msgspec.UNSET
+            usage.cached_tokens,
+            usage.image_tokens or msgspec.UNSET,
+            usage.audio_tokens or msgspec.UNSET,
         ),
         completion_tokens_details=CompletionTokensDetails(
             reasoning_tokens=usage.reasoning_tokens,

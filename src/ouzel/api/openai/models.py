@@ -161,7 +161,8 @@ def _architecture(model: ServedModel) -> Architecture:
     reads = {
         "text": True,
         "image": renderer.supports_images,
-        "video": renderer.supports_videos,
+        "video": renderer.readable.videos,
+        "audio": renderer.readable.sounds,
         "file": renderer.reads_documents,
     }
     inputs = [name for name, is_read in reads.items() if is_read]
@@ -196,6 +197,7 @@ def list_capabilities(model: ServedModel) -> list[str]:
         and template.reasons
         and output_format.reasoning is not None,
         "vision": model.renderer.supports_images,
+        "hearing": model.renderer.readable.sounds,
         "infill": model.renderer.fills_in,
     }
     return [name for name, is_there in can.items() if is_there]

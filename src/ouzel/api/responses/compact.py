@@ -79,7 +79,7 @@ class CompactResponse:
             items,
             fields.instructions,
             tools,
-            supports_images=self._model.renderer.supports_images,
+            readable=self._model.renderer.readable,
         )
         messages = await run_with_prerequisite(partial(asyncio.to_thread, read))
         summary, usage = await self._summariser.summarise(

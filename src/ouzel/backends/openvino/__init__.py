@@ -37,7 +37,6 @@ from ouzel.backends.openvino.compilation import (
     can_attend,
     check_options,
     compile_graphs,
-    compile_vision,
     fuse_graphs,
     precision_name,
 )
@@ -50,13 +49,13 @@ from ouzel.backends.openvino.kernels.usage import describe_products, name_kernel
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
+from ouzel.backends.openvino.media_loader import make_media_runners
 from ouzel.backends.openvino.memory import give_back_pages
 from ouzel.backends.openvino.runners.assistant_runner import AssistantRunner, CompiledAssistant
 from ouzel.backends.openvino.runners.prediction_runner import CompiledPrediction, PredictionRunner
 from ouzel.backends.openvino.runners.row_padding import num_padding_blocks
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.backends.openvino.runners.state_tables import StateTables, state_tables
-from ouzel.backends.openvino.runners.vision_runner import VisionRunner
 from ouzel.backends.openvino.speech_loader import compile_audio_parts, make_audio_runner
 from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
@@ -269,7 +268,7 @@ def make_runner(
     """
     check_operations(core, language_model.graph, engine.device)
     with give_back_pages(language_model.mappings):
-        vision = make_vision_runner(core, language_model, engine)
+        vision, hearing = make_media_runners(core, language_model, engine)
         audio_parts = compile_audio_parts(core, language_model, engine)
         engine = resolve_auto_precision(core, engine, language_model)
         fused = fuse_graphs(core, language_model, engine, attends=attends)
@@ -310,6 +309,7 @@ def make_runner(
         max_num_batched_tokens=engine.max_num_batched_tokens,
         num_state_slots=state_plan.num_slots,
         has_vision=vision is not None,
+        has_hearing=hearing is not None,
         audio=None if audio is None else audio.shape,
         attends_to_whole_images=language_model.attends_to_whole_images,
         attends_to_whole_prompts=language_model.attends_to_whole_prompts,
@@ -328,7 +328,11 @@ def make_runner(
     )
     prediction = make_prediction_runner(further, caches[0], served, info)
     return OpenVINORunner(
-        compiled, caches, served, info, vision=vision, prediction=prediction, audio=audio
+        *(compiled, caches, served, info),
+        vision=vision,
+        hearing=hearing,
+        prediction=prediction,
+        audio=audio,
     )
 
 
@@ -341,13 +345,6 @@ def make_prediction_runner(
     if served.prediction.embedding is None:
         return PredictionRunner(CompiledPrediction(*compiled), cache, served.prediction, info)
     return AssistantRunner(CompiledAssistant(*compiled), cache, served.prediction, info)
-
-
-def make_vision_runner(
-    core: ov.Core, language_model: LanguageModel, engine: EngineConfig
-) -> VisionRunner | None:
-    vision = language_model.vision
-    return None if vision is None else VisionRunner(compile_vision(core, vision, engine), vision)
 
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from ouzel.backends.openvino.graph.adapter_shape import NO_ADAPTERS, AdapterLimits
 from ouzel.backends.openvino.graph.builder import Builder, DraftHead
+from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.vision import VisionBuilder
+from ouzel.backends.openvino.hearing import hearing_family
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import family
@@ -45,11 +47,14 @@ def build_model(
     adapters: AdapterLimits = NO_ADAPTERS,
     vector_head: VectorHead | None = None,
 ) -> LanguageModel:
-    """Builds the language model and its vision encoder.
+    """Builds the language model and its encoder of images or sounds.
 
     Raises ModelLoadError if OpenVINO refuses a number in config.json that the family accepts.
     """
     images = None if vision is None else vision.image_shape(config)
+    build_hearing = hearing_family(config)
+    # features of sounds enter as features of images do
+    shape = ImageShape() if images is None and build_hearing is not None else images
     for name, prefix in product((EMBEDDING, STATE_EMBEDDING), HEADLESS_PREFIXES):
         if not weights.has(name) and weights.has(name.replace("model.", prefix)):
             weights = RenamedWeights(weights, "model.", prefix)
@@ -57,7 +62,7 @@ def build_model(
         builder = Builder(
             weights,
             plan,
-            images,
+            shape,
             predicts=predicts,
             lends_parts=lends_parts,
             draft_head=draft_head,
@@ -67,6 +72,9 @@ def build_model(
         text = text_model(config, weights)
         if (build_encoder := speech_family(config)) is not None:
             return _add_audio_encoder(build(text, builder), build_encoder, config, weights, plan)
+        if build_hearing is not None and vision is None:
+            hearing = build_hearing(config, VisionBuilder(weights, _choose_encoder_width(plan)))
+            return replace(build(text, builder), hearing=hearing)
         if vision is None or images is None:
             return build(text, builder)
         if images.attends_to_whole_prompts:
@@ -135,7 +143,9 @@ def check_use(
     A model that makes vectors needs no head.
     """
     text = config.text_model()
-    left_out = () if model.vision is None else model.vision.left_out
+    left_out: tuple[str, ...] = ()
+    for encoder in (model.vision, model.hearing):
+        left_out += () if encoder is None else encoder.left_out
     if model.speech is not None and model.speech.encoder is not None:
         left_out = model.speech.encoder.left_out
     refuse_leftovers(

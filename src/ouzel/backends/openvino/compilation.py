@@ -16,8 +16,6 @@ from ouzel.backends.openvino.kernels.softcap import (
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.one_thread import keep_gates_apart
-from ouzel.backends.openvino.speech_model import AudioEncoderModel
-from ouzel.backends.openvino.vision_model import VisionModel
 from ouzel.backends.openvino.withheld_instructions import withholds_bf16, withholds_int8
 from ouzel.config import EngineConfig
 from ouzel.errors import ModelLoadError
@@ -113,24 +111,16 @@ def is_u8_by_itself(core: ov.Core, engine: EngineConfig) -> bool:
     return engine.kv_cache_dtype == "auto" and by_itself == ov.Type.u8
 
 
-def compile_vision(
-    core: ov.Core, vision: VisionModel, engine: EngineConfig
+def compile_media_encoder(
+    core: ov.Core, parts: list[ov.Model], engine: EngineConfig, name: str
 ) -> list[ov.CompiledModel]:
-    """Compiles the parts of a vision encoder; the plugin does not quantise their activations."""
+    """Compiles the parts of an encoder of images or sounds; the plugin does not quantise their
+    activations. `name` stands for them in logs and errors.
+    """
     properties = _shared_properties(engine)
     if engine.device == "CPU":
         properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
-    return _compile(core, vision.parts, engine, properties, "the vision encoder")
-
-
-def compile_audio_encoder(
-    core: ov.Core, encoder: AudioEncoderModel, engine: EngineConfig
-) -> list[ov.CompiledModel]:
-    """Compiles the parts of an audio encoder."""
-    properties = _shared_properties(engine)
-    if engine.device == "CPU":
-        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
-    return _compile(core, encoder.parts, engine, properties, "the audio encoder")
+    return _compile(core, parts, engine, properties, name)
 
 
 def compile_encoder(

@@ -15,7 +15,7 @@ from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.speech_model import SpeechModel
-from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.backends.openvino.vision_model import HearingModel, VisionModel
 from ouzel.backends.openvino.weights.source import Tensor
 
 
@@ -98,6 +98,7 @@ class LanguageModel:
     mappings: tuple[mmap.mmap, ...] = ()
     unmapped_bytes: int = 0  # the bytes of weights that no file holds
     vision: VisionModel | None = None  # None: the model takes no images
+    hearing: HearingModel | None = None  # None: no sounds stand in prompts
     speech: SpeechModel | None = None  # None: the model reads no sound
     # the tokens of an image attend to each other in both directions
     attends_to_whole_images: bool = False

@@ -11,6 +11,7 @@ from ouzel.backends.openvino.checkpoint_graph import build_model, check_use
 from ouzel.backends.openvino.draft_head_loader import LoadedDraftHead
 from ouzel.backends.openvino.drafts import names_assistant, names_draft_head
 from ouzel.backends.openvino.graph.adapter_shape import NO_ADAPTERS, AdapterLimits
+from ouzel.backends.openvino.hearing import hearing_family
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import check_machine, family
@@ -265,6 +266,8 @@ def log_modes(directory: Path, config: HfConfig) -> None:
     text = config.text_model()
     if text is not config:
         and_encoder = "" if vision_family(config) is None else " and the vision encoder"
+        if hearing_family(config) is not None:
+            and_encoder += " and the audio encoder"
         logger.info(
             "%s (%s): serving the language model %s%s",
             directory,

@@ -7,7 +7,7 @@ import pkgutil
 from pathlib import Path
 from typing import Literal
 
-Folder = Literal["models", "encoders", "vision", "speech"]
+Folder = Literal["models", "encoders", "vision", "hearing", "speech"]
 
 
 def list_types(*folders: Folder) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ouzel.backends.openvino.compilation import compile_audio_encoder
+from ouzel.backends.openvino.compilation import compile_media_encoder
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.audio_runner import AudioRunner
@@ -32,7 +32,7 @@ def compile_audio_parts(
     speech = language_model.speech
     if speech is None or speech.encoder is None:
         return []
-    return compile_audio_encoder(core, speech.encoder, engine)
+    return compile_media_encoder(core, speech.encoder.parts, engine, "the audio encoder")
 
 
 def make_audio_runner(

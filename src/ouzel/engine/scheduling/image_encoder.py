@@ -1,5 +1,8 @@
 """Encodes images between steps and keeps their features for later prompts with the same image.
 
+A sound whose features stand for tokens of a prompt is encoded in the same way, and counts as an
+image here.
+
 Rules
 1. A chunk with tokens of an image is computed only after the features of the image.
 2. While a sequence decodes, at most one part of the encoder's work (a few layers on a tile) runs
@@ -20,7 +23,7 @@ from numpy.typing import NDArray
 
 from ouzel.engine.base import ImageRunner
 from ouzel.engine.state.sequence import Sequence, SequenceStatus
-from ouzel.types.engine_request import ImageInput
+from ouzel.types.engine_request import MediaInput
 
 MAX_BYTES = 256 * 2**20  # kept features: 100 images of 576 rows of 1024 numbers
 
@@ -38,7 +41,7 @@ class EncodingFailed(Exception):
 
 
 class ImageEncoder:
-    """Runs the model's vision encoder and caches its results."""
+    """Runs the encoder of the model's images or sounds and caches its results."""
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class ImageEncoder:
                 _key(sequence, image) not in missing for image in sequence.images.images
             )
 
-    def features(self, sequence: Sequence, image: ImageInput) -> Features:
+    def features(self, sequence: Sequence, image: MediaInput) -> Features:
         """Returns the features of an image whose tokens are within `limit`."""
         self._features.move_to_end(_key(sequence, image))
         return self._features[_key(sequence, image)]
@@ -127,10 +130,10 @@ class ImageEncoder:
         self._work = _key(sequence, image), self._encode(image)
         return True
 
-    def _encode(self, image: ImageInput) -> Generator[None, None, Features]:
+    def _encode(self, image: MediaInput) -> Generator[None, None, Features]:
         return (yield from self._runner.encode(image))
 
-    def _needed(self, sequence: Sequence) -> list[ImageInput]:
+    def _needed(self, sequence: Sequence) -> list[MediaInput]:
         if sequence.images is None or sequence.is_past_prompt:
             return []
         is_waiting = sequence.status is SequenceStatus.WAITING
@@ -153,7 +156,7 @@ class ImageEncoder:
         return self._num_bytes <= self._max_bytes
 
 
-def _key(sequence: Sequence, image: ImageInput) -> Key:
+def _key(sequence: Sequence, image: MediaInput) -> Key:
     return sequence.request.cache_salt, image.digest
 
 
@@ -167,7 +170,7 @@ class NoImages:
     def count_hits(self, sequence: Sequence) -> None:
         pass
 
-    def features(self, sequence: Sequence, image: ImageInput) -> Features:
+    def features(self, sequence: Sequence, image: MediaInput) -> Features:
         raise AssertionError("a model without vision has no images")
 
     def limit(self, sequence: Sequence) -> int:

@@ -1,4 +1,4 @@
-"""Maps the images of a prompt to spans of its tokens.
+"""Maps the images of a prompt to spans of its tokens. A sound counts as an image here.
 
 Rules
 1. An image's features belong to certain tokens, in order; the index of a token among them is its
@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.types.engine_request import ImageInput
+from ouzel.types.engine_request import MediaInput
 
 
 class PromptImages:
     """The images of one request and their tokens; all choices of the request share it."""
 
-    def __init__(self, images: Sequence[ImageInput], num_prompt_tokens: int) -> None:
+    def __init__(self, images: Sequence[MediaInput], num_prompt_tokens: int) -> None:
         tokens = [_list_tokens(image) for image in images]
         self.images = images
         # end of each image: the position after its last token
@@ -86,13 +86,13 @@ class PromptImages:
         return np.concatenate([known, beyond], axis=1)
 
 
-def _list_tokens(image: ImageInput) -> NDArray[np.int64]:
+def _list_tokens(image: MediaInput) -> NDArray[np.int64]:
     return np.concatenate(
         [np.arange(begin, begin + num, dtype=np.int64) for begin, num in image.runs]
     )
 
 
-def _positions(images: Sequence[ImageInput], num_tokens: int) -> NDArray[np.int64]:
+def _positions(images: Sequence[MediaInput], num_tokens: int) -> NDArray[np.int64]:
     """Returns the positions [3, num_tokens]: consecutive in text, a grid in an image (M-RoPE).
 
     The text after an image continues after the largest row or column of its grid; so does the text

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.types.engine_info import EngineInfo
-from ouzel.types.engine_request import ImageInput
+from ouzel.types.engine_request import MediaInput
 
 Span = tuple[int, int]
 """The begin and the end of successive tokens of a prompt."""
@@ -23,7 +23,7 @@ CAUSAL = -1
 
 
 def find_two_way_spans(
-    info: EngineInfo, num_prompt_tokens: int, images: Iterable[ImageInput]
+    info: EngineInfo, num_prompt_tokens: int, images: Iterable[MediaInput]
 ) -> tuple[Span, ...]:
     if info.attends_to_whole_prompts:
         return ((0, num_prompt_tokens),)

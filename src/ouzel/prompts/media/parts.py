@@ -60,4 +60,17 @@ class DocumentPart:
         return "pages", self.url, self.detail
 
 
-ContentPart = MediaPart | VideoPart | DocumentPart
+@dataclass(frozen=True, slots=True)
+class SoundPart:
+    """Represents a content part with a sound."""
+
+    path: str  # path of the field for errors: messages[0].content[1].input_audio.data
+    url: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Returns a key that is equal for parts with the same sound."""
+        return "sound", self.url
+
+
+ContentPart = MediaPart | VideoPart | DocumentPart | SoundPart

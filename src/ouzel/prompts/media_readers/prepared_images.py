@@ -1,14 +1,18 @@
-"""Holds prepared images: the text in the prompt, and the input of the vision encoder."""
+"""Holds prepared images and sounds: the text in the prompt, and the input of the encoder."""
 
 import struct
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Generic, TypeVar
 
 from ouzel.prompts.vision.base import ImageLayout, Normalisation, Tiles
+from ouzel.types.engine_request import ImageInput, SoundInput
 
-# Bytes of cached pixels: clients send a chat's pictures again with every turn.
+Runs = tuple[tuple[int, int], ...]  # first token and number of tokens of each run
+
+# Bytes of cached pixels or features: clients send a chat's media again with every turn.
 MAX_CACHED_BYTES = 64 * 2**20
 
 
@@ -35,6 +39,50 @@ class EncoderInput:
     normalisation: Normalisation
     position_grid: tuple[int, int, int] | None = None
     time_shift: int | None = None
+
+    @property
+    def num_bytes(self) -> int:
+        return len(self.pixels.values)
+
+    def place(self, runs: Runs) -> ImageInput:
+        """Returns the input for the engine, with the places of its tokens in the prompt."""
+        return ImageInput(
+            digest=self.digest,
+            runs=runs,
+            shape=self.pixels.shape,
+            pixels=self.pixels.values,
+            rescale=self.normalisation.rescale,
+            mean=self.normalisation.mean,
+            std=self.normalisation.std,
+            size=self.size,
+            position_grid=self.position_grid,
+            time_shift=self.time_shift,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoundEncoderInput:
+    """Holds the features of a sound for the audio encoder."""
+
+    digest: bytes
+    num_tokens: int
+    shape: tuple[int, int]  # mel bins, frames
+    features: bytes  # float32 [mel bins, frames]
+    num_frames: int  # frames of the sound; silence follows them
+
+    @property
+    def num_bytes(self) -> int:
+        return len(self.features)
+
+    def place(self, runs: Runs) -> SoundInput:
+        """Returns the input for the engine, with the places of its tokens in the prompt."""
+        return SoundInput(
+            digest=self.digest,
+            runs=runs,
+            shape=self.shape,
+            features=self.features,
+            num_frames=self.num_frames,
+        )
 
 
 def make_encoder_inputs(
@@ -65,35 +113,44 @@ def _piece_digest(digest: bytes, number: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class PreparedImage:
-    """Represents a picture, a page of a PDF, or a video in a prompt."""
+    """Represents a picture, a page of a PDF, a video or a sound in a prompt."""
 
     placeholder: str  # the template's text for it
     text: str  # replaces the placeholder
-    inputs: tuple[EncoderInput, ...]  # ordered by their tokens
+    inputs: tuple[EncoderInput | SoundEncoderInput, ...]  # ordered by their tokens
 
 
-class PixelCache:
-    """Caches prepared pixels, and drops the least recently used first.
+Value = TypeVar("Value")
+
+
+class SizedCache(Generic[Value]):
+    """Caches prepared media up to a number of bytes, and drops the least recently used first.
 
     It belongs to one event loop.
     """
 
-    def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
+    def __init__(
+        self, count_bytes: Callable[[Value], int], max_bytes: int = MAX_CACHED_BYTES
+    ) -> None:
+        self._count_bytes = count_bytes
         self._max_bytes = max_bytes
         self._num_bytes = 0
-        self._stored: OrderedDict[Hashable, tuple[PreparedPixels, ...]] = OrderedDict()
+        self._stored: OrderedDict[Hashable, Value] = OrderedDict()
 
-    def get(self, key: Hashable) -> tuple[PreparedPixels, ...] | None:
+    def get(self, key: Hashable) -> Value | None:
         return self._stored.get(key)
 
-    def add(self, key: Hashable, pixels: tuple[PreparedPixels, ...]) -> None:
+    def add(self, key: Hashable, value: Value) -> None:
         if key not in self._stored:
-            self._num_bytes += _num_bytes(pixels)
-        self._stored[key] = pixels
+            self._num_bytes += self._count_bytes(value)
+        self._stored[key] = value
         self._stored.move_to_end(key)
         while self._num_bytes > self._max_bytes:
-            self._num_bytes -= _num_bytes(self._stored.popitem(last=False)[1])
+            self._num_bytes -= self._count_bytes(self._stored.popitem(last=False)[1])
 
 
-def _num_bytes(pixels: tuple[PreparedPixels, ...]) -> int:
-    return sum(len(each.values) for each in pixels)
+PixelCache = SizedCache[tuple[PreparedPixels, ...]]  # the pieces of pictures
+
+
+def make_pixel_cache() -> PixelCache:
+    return PixelCache(lambda pixels: sum(len(each.values) for each in pixels))

@@ -62,9 +62,7 @@ class Compactor:
         """
         if not self._is_past_threshold(checked_body, context):
             return ()
-        messages = read_messages(
-            context.items, None, supports_images=self._model.renderer.supports_images
-        )
+        messages = read_messages(context.items, None, readable=self._model.renderer.readable)
         return messages[count_leading(messages) :]
 
     def _is_past_threshold(self, checked_body: CheckedBody, context: Context) -> bool:

@@ -48,6 +48,28 @@ _FILE = {
     ),
     "description": "A PDF: each page becomes an image; for a model without images, a text.",
 }
+_SOUND = {
+    **_object(
+        "input_audio",
+        ("input_audio",),
+        input_audio={
+            "type": "object",
+            "required": ["data"],
+            "properties": {
+                "data": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "Base64 of a sound file, or a data URL.",
+                },
+                "format": {
+                    "type": ["string", "null"],
+                    "description": "wav, mp3 or another kind of file. The bytes tell it as well.",
+                },
+            },
+        },
+    ),
+    "description": "Only for a model that hears.",
+}
 _OUTPUT_PARTS = {
     "type": "array",
     "items": {"anyOf": [_object("input_text", ("text",), text=_STRING), _PICTURE, _FILE]},
@@ -62,6 +84,7 @@ _PARTS = {
             _object("refusal", ("refusal",), refusal=_STRING),
             _PICTURE,
             _FILE,
+            _SOUND,
         ]
     },
 }

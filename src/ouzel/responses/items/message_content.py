@@ -1,27 +1,28 @@
-"""Reads and joins the content of messages: a text, or parts (texts, images and documents)."""
+"""Reads and joins the content of messages: a text, or parts (texts and media)."""
 
 from collections.abc import Sequence
 from typing import assert_never
 
-from ouzel.generation import DocumentPart, MediaPart
+from ouzel.generation import DocumentPart, MediaPart, SoundPart
 from ouzel.responses.item_fields import Message
 
-# These words stand for an image or a document in a text.
-_PICTURE, _DOCUMENT = "[picture]", "[document]"
+# These words stand for media in a text.
+_PICTURE, _DOCUMENT, _SOUND = "[picture]", "[document]", "[sound]"
 
-Part = Message | MediaPart | DocumentPart
+Media = MediaPart | DocumentPart | SoundPart
+Part = Message | Media
 
 
 def join_texts(message: Message) -> str:
-    """Joins the texts of the content by line breaks; a word stands for each image or document."""
+    """Joins the texts of the content by line breaks; a word stands for each of the media."""
     return "\n".join(_text(part) for part in _parts(message))
 
 
-def list_media(message: Message) -> list[MediaPart | DocumentPart]:
-    return [part for part in _parts(message) if isinstance(part, MediaPart | DocumentPart)]
+def list_media(message: Message) -> list[Media]:
+    return [part for part in _parts(message) if isinstance(part, Media)]
 
 
-def add_media(text: str, media: Sequence[MediaPart | DocumentPart]) -> object:
+def add_media(text: str, media: Sequence[Media]) -> object:
     """Returns a content with the text and the media."""
     return [{"type": "text", "text": text}, *media] if media else text
 
@@ -50,6 +51,8 @@ def _text(part: Part) -> str:
             return _PICTURE
         case DocumentPart():
             return _DOCUMENT
+        case SoundPart():
+            return _SOUND
         case dict():
             return str(part["text"])
         case unreachable:

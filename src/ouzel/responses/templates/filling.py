@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ouzel.errors import InvalidRequest
+from ouzel.generation import ReadableMedia
 from ouzel.responses.item_fields import MEDIA, invalid_value, read_part
 from ouzel.responses.templates.library import PromptLibrary, find_version
 from ouzel.responses.templates.reference import PromptReference
@@ -39,7 +40,7 @@ class _OnlyPrompt(msgspec.Struct):
 
 
 def fill_template(
-    body: JsonObject, library: PromptLibrary, *, supports_images: bool
+    body: JsonObject, library: PromptLibrary, *, readable: ReadableMedia
 ) -> tuple[JsonObject, FilledTemplate | None]:
     """Returns the body with the fields of its template, and the filled template.
 
@@ -56,7 +57,7 @@ def fill_template(
     _check_names(values, version, template.id)
     texts = _Texts(
         {
-            name: _read_value(value, f"prompt.variables.{name}", supports_images=supports_images)
+            name: _read_value(value, f"prompt.variables.{name}", readable=readable)
             for name, value in values.items()
         }
     )
@@ -93,13 +94,13 @@ def _check_names(values: Collection[str], version: PromptVersion, prompt_id: str
             raise InvalidRequest(f"is missing; {of} needs it", field=f"prompt.variables.{name}")
 
 
-def _read_value(value: object, field: str, *, supports_images: bool) -> str | JsonObject:
+def _read_value(value: object, field: str, *, readable: ReadableMedia) -> str | JsonObject:
     """Returns a text, or a part with a picture or a file."""
     if isinstance(value, str):
         return value
     if not isinstance(value, dict):
         raise invalid_value(field, "a text or a part", value)
-    read_part(value, field, (_TEXT, *MEDIA), supports_images=supports_images)
+    read_part(value, field, (_TEXT, *MEDIA), readable=readable)
     return str(value["text"]) if value["type"] == _TEXT else value
 
 

@@ -15,7 +15,14 @@ from ouzel.backends.openvino.graph.constants import Constants
 from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.norms import Norm, add_norm_offset, normalise
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.vision_model import Join, Passes, VisionModel, join_passes
+from ouzel.backends.openvino.vision_model import (
+    HearingModel,
+    Join,
+    Passes,
+    SoundPasses,
+    VisionModel,
+    join_passes,
+)
 from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor, Weights
 from ouzel.config.weights import WidthOption
 
@@ -138,6 +145,16 @@ class VisionBuilder:
             arrays=self._constants.arrays,
             passes=passes,
             join=join,
+            left_out=tuple(self._left_out),
+        )
+
+    def hearing_model(self, features: Node, passes: SoundPasses) -> HearingModel:
+        """Returns the finished encoder of sounds; `features` are [rows, hidden_size]."""
+        self._finish_part({FEATURES: features})
+        return HearingModel(
+            parts=self._parts,
+            arrays=self._constants.arrays,
+            passes=passes,
             left_out=tuple(self._left_out),
         )
 

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.cross_attention import ALIGNMENT_KEYS, FRAMES
 from ouzel.backends.openvino.graph.vision import ROWS
+from ouzel.backends.openvino.graph.whisper import MEL
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.alignment import align_tokens
 from ouzel.backends.openvino.runners.cross_slots import CrossSlots
 from ouzel.backends.openvino.runners.graph_request import GraphRequest
-from ouzel.backends.openvino.speech.whisper import MEL
 from ouzel.backends.openvino.speech_model import SpeechModel
 from ouzel.types.engine_info import AudioShape
 from ouzel.types.engine_request import AudioInput

@@ -27,7 +27,7 @@ from ouzel.backends.openvino.runners.tables import TableRows
 from ouzel.backends.openvino.runners.vision_runner import VisionRunner
 from ouzel.engine.base import CacheRows, ForwardBatch
 from ouzel.types.engine_info import EngineInfo
-from ouzel.types.engine_request import AudioInput, ImageInput
+from ouzel.types.engine_request import AudioInput, ImageInput, MediaInput, SoundInput
 
 
 def position_axes(compiled: ov.CompiledModel) -> tuple[int, ...]:
@@ -63,7 +63,8 @@ class OpenVINORunner:
         language_model: LanguageModel,
         info: EngineInfo,
         *,
-        vision: VisionRunner | None = None,
+        vision: VisionRunner[ImageInput] | None = None,
+        hearing: VisionRunner[SoundInput] | None = None,
         prediction: PredictionRunner | AssistantRunner | None = None,
         audio: AudioRunner | None = None,
     ) -> None:
@@ -75,6 +76,7 @@ class OpenVINORunner:
             find_output(compiled, name) for name in ("hidden_rows", "logits", CROSS_QUERIES)
         )
         self._vision = vision
+        self._hearing = hearing
         self.audio = audio
         self._features_shape = features_shape(compiled)
         self._compiled = compiled
@@ -159,7 +161,10 @@ class OpenVINORunner:
         assert self._adapters is not None, "the model takes no adapters"
         self._adapters.clear(slot)
 
-    def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
+    def encode(self, image: MediaInput) -> Generator[None, None, NDArray[np.float32]]:
+        if isinstance(image, SoundInput):
+            assert self._hearing is not None, "the model takes no sounds"
+            return self._hearing.encode(image)
         assert self._vision is not None, "the model takes no images"
         return self._vision.encode(image)
 

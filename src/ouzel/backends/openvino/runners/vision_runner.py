@@ -1,35 +1,43 @@
-"""Runs the vision encoder part by part, on one image at a time."""
+"""Runs an encoder of images or sounds part by part, on one image or sound at a time."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from itertools import chain
+from typing import Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.vision import DEEP, FEATURES, NEXT_ROWS, ROWS
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.vision_model import Inputs, VisionModel
+from ouzel.backends.openvino.vision_model import EncoderModel, Inputs, Media
 from ouzel.errors import EngineFailed
-from ouzel.types.engine_request import ImageInput
+from ouzel.types.engine_request import ImageInput, MediaInput, SoundInput
 
 Array = NDArray[np.float32]
 
 
-class VisionRunner:
+class VisionRunner(Generic[Media]):
     """Runs the compiled parts; it owns them and the arrays that they point into."""
 
-    def __init__(self, compiled: list[ov.CompiledModel], model: VisionModel) -> None:
+    def __init__(
+        self,
+        compiled: list[ov.CompiledModel],
+        model: EncoderModel[Media],
+        read: Callable[[Media], Array],
+    ) -> None:
+        """`read` returns the numbers of an image or a sound: its pixels, or its spectrogram."""
+        self._read = read
         self._model = model
         self._requests = [part.create_infer_request() for part in compiled]
         self._inputs = [[port.get_any_name() for port in part.inputs] for part in compiled]
         self._outputs = [[port.get_any_name() for port in part.outputs] for part in compiled]
 
-    def encode(self, image: ImageInput) -> Generator[None, None, Array]:
-        """Returns the features of an image, [levels, rows, hidden_size].
+    def encode(self, image: Media) -> Generator[None, None, Array]:
+        """Returns the features of an image or a sound, [levels, rows, hidden_size].
 
         The generator yields between two parts, so that other steps can run.
         """
-        passes = self._model.passes(image, normalise_pixels(image))
+        passes = self._model.passes(image, self._read(image))
         features = []
         for number, inputs in enumerate(passes):
             if number:
@@ -38,8 +46,8 @@ class VisionRunner:
         joined = self._model.join(image, features)
         if (num_tokens := sum(num for _, num in image.runs)) != joined.shape[1]:
             raise EngineFailed(
-                f"an image of {image.shape[0]} tiles has {joined.shape[1]} rows of features for "
-                f"{num_tokens} tokens: config.json and the image processor's settings disagree"
+                f"{_describe(image)} has {joined.shape[1]} rows of features for {num_tokens} "
+                "tokens: config.json and the processor's settings disagree"
             )
         return joined
 
@@ -63,6 +71,18 @@ class VisionRunner:
                 inputs = inputs | {ROWS: results[NEXT_ROWS]}
             deep |= {name: array for name, array in results.items() if name.startswith(DEEP)}
         return np.stack(list(chain([results[FEATURES]], deep.values())))
+
+
+def _describe(image: MediaInput) -> str:
+    if isinstance(image, SoundInput):
+        return f"a sound of {image.num_frames} frames"
+    return f"an image of {image.shape[0]} tiles"
+
+
+def read_spectrogram(sound: SoundInput) -> Array:
+    """Returns the log-mel spectrogram, [bins, frames]."""
+    values: Array = np.frombuffer(sound.features, np.float32).reshape(sound.shape)
+    return values.copy()  # openvino takes writable arrays only
 
 
 def normalise_pixels(image: ImageInput) -> Array:

@@ -1,0 +1,1 @@
+"""Prepares sounds as the models that hear were trained: one file for each family."""

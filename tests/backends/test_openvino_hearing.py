@@ -1,0 +1,100 @@
+"""Compares audio encoders, and prompts with sounds, with transformers in float32."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from ouzel.engine.base import ImageRunner
+from ouzel.engine.core import EngineCore
+from tests.backends.conftest import Load
+from tests.backends.forward import relative_error
+from tests.backends.hearing_golden import NAMES, HearingGolden, read_hearing_golden
+from tests.backends.vision_golden import LimitedRunner, encode_image
+from tests.engine.requests import run, run_alone
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def golden(request: pytest.FixtureRequest) -> HearingGolden:
+    return read_hearing_golden(request.param)
+
+
+def test_features_equal_transformers(golden: HearingGolden, load: Load) -> None:
+    runner = load(golden.directory)
+    features = np.concatenate([encode_image(runner, each) for each in golden.sounds(3)], axis=1)
+
+    expected = golden.arrays["features.3"][None]
+    assert features.shape == expected.shape
+    assert relative_error(features, expected) < 1e-4
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_prompt_logprobs_and_greedy_tokens_equal_transformers(
+    golden: HearingGolden, load: Load, count: int
+) -> None:
+    engine = EngineCore(load(golden.directory))
+
+    result = run_alone(engine, golden.request(count, num_prompt_logprobs=1))[0]
+
+    rows = golden.arrays[f"logits.{count}"][:-1].astype(np.float64)
+    token_ids = golden.prompt(count)[1:]
+    expected = rows[np.arange(len(rows)), token_ids] - np.log(np.exp(rows).sum(axis=1))
+    logprobs = np.array([position.sampled.logprob for position in result.prompt_logprobs])
+    assert np.abs(logprobs - expected).max() < 1e-4
+    assert result.token_ids == golden.greedy(count)
+
+
+@pytest.mark.parametrize("chunk", [7, 45])
+def test_chunks_of_a_prompt_with_sounds_give_the_same_tokens(
+    golden: HearingGolden, load: Load, chunk: int
+) -> None:
+    engine = EngineCore(LimitedRunner(load(golden.directory), chunk), prefix_caching=False)
+
+    result = run_alone(engine, golden.request(2, max_tokens=8))[0]
+
+    assert result.token_ids == golden.greedy(2)[:8]
+
+
+def test_cached_and_batched_requests_give_the_same_tokens(
+    golden: HearingGolden, load: Load
+) -> None:
+    engine = EngineCore(load(golden.directory))
+    first = run_alone(engine, golden.request(2))[0]
+    counts = (1, 2, 3, 2, 1)
+    requests = [golden.request(count) for count in counts]
+
+    results = run(engine, requests)
+
+    assert first.token_ids == golden.greedy(2)
+    for request, count in zip(requests, counts, strict=True):
+        assert results[request.request_id, 0].token_ids == golden.greedy(count)
+    assert results[requests[1].request_id, 0].final.num_cached_tokens > 0
+
+
+def test_another_sound_gives_other_logprobs(golden: HearingGolden, load: Load) -> None:
+    engine = EngineCore(load(golden.directory))
+    request = golden.request(1, max_tokens=1, num_logprobs=0)
+    [sound] = golden.sounds(1)
+    quiet = msgspec.structs.replace(sound, digest=b"quiet", features=bytes(len(sound.features)))
+    other = msgspec.structs.replace(request, request_id="quiet", images=(quiet,))
+
+    logprobs = [run_alone(engine, each)[0].logprobs[0].sampled.logprob for each in (request, other)]
+
+    assert abs(logprobs[0] - logprobs[1]) > 1e-3
+
+
+def test_an_encoder_runs_in_parts(golden: HearingGolden, load: Load) -> None:
+    """Steps of other requests run between two parts."""
+    runner = load(golden.directory)
+    assert isinstance(runner, ImageRunner)
+    parts = runner.encode(golden.sounds(1)[0])
+
+    assert sum(1 for _ in parts) >= 2
+
+
+def test_features_in_the_serving_precision_are_near_transformers(
+    golden: HearingGolden, load: Load
+) -> None:
+    runner = load(golden.directory, "int8", "auto", "auto")
+    features = np.concatenate([encode_image(runner, each) for each in golden.sounds(3)], axis=1)
+
+    assert relative_error(features, golden.arrays["features.3"][None]) < 0.05
