@@ -1,11 +1,7 @@
 """Judges the tokens of one window: their likelihood, their repetitions, the chance of no speech.
 
-The formulas and thresholds come from openai-whisper (`decoding.py`, `transcribe.py`, `utils.py`)
-with one difference. There the log probabilities are of the distribution after the rules for tokens
-(suppressed tokens, timestamps in pairs); the engine's are of the model's own distribution. They are
-equal or lower, in speech by some hundredths a token, since the model seldom gives much probability
-to a token that the rules forbid. In music, whose notes are suppressed, the difference may be large:
-such a window fails, or counts as silence, somewhat more easily.
+The formulas and thresholds come from openai-whisper (`decoding.py`, `transcribe.py`, `utils.py`).
+As there, the log probabilities are of the tokens that the rules of a transcript allow.
 """
 
 import zlib
