@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -45,7 +46,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield server
 
 
-def ask(http: httpx.Client, *sounds: str) -> dict[str, object]:
+def ask(http: httpx.Client, *sounds: str) -> dict[str, Any]:  # JSON
     parts = [{"type": "input_audio", "input_audio": {"data": each}} for each in sounds]
     content = [*parts, {"type": "text", "text": "Who?"}]
     body = {
@@ -56,7 +57,8 @@ def ask(http: httpx.Client, *sounds: str) -> dict[str, object]:
     }
     answer = http.post("chat/completions", json=body, timeout=None)
     assert answer.status_code == 200, answer.text
-    return dict(answer.json())
+    answered: dict[str, Any] = answer.json()
+    return answered
 
 
 def test_sounds_are_heard_and_cached(server: RunningServer) -> None:
