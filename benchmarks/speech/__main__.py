@@ -1,6 +1,6 @@
 """Compares Whisper with faster-whisper, whisper.cpp and transformers, in turns, on one model.
 
-    uv run python -m benchmarks.speech --model DIRECTORY --ct2 DIRECTORY --ggml FILE ...
+    uv run python -m benchmarks.speech --model DIRECTORY --ct2 DIRECTORY [--ggml FILE ...]
         --peers-python PYTHON [--torch-python PYTHON] --clips DIRECTORY ... --long FILE
         [--rounds 7] [--only plain timestamps words speed] [--list]
 
@@ -104,8 +104,9 @@ def open_contenders(
     for file in given.ggml:
         name = f"whisper.cpp {file.stem.rpartition('-')[2]}"
         programs[name] = stack.enter_context(peer("whisper.cpp", file, threads=given.threads))
-    processes = open_peers(given.peers_python, "whisper.cpp", given.ggml[0], _BATCH)
-    programs[f"whisper.cpp, {_BATCH} processes"] = stack.enter_context(processes)
+    if given.ggml:
+        processes = open_peers(given.peers_python, "whisper.cpp", given.ggml[0], _BATCH)
+        programs[f"whisper.cpp, {_BATCH} processes"] = stack.enter_context(processes)
     for program_name, program in programs.items():
         print(f"- {program_name}: started in {program.start_s:.1f} s")
     return programs
@@ -167,7 +168,7 @@ def read_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--ct2", type=Path, required=True)
-    parser.add_argument("--ggml", type=Path, nargs="+", required=True)
+    parser.add_argument("--ggml", type=Path, nargs="*", default=[])
     parser.add_argument("--peers-python", required=True)
     parser.add_argument("--torch-python")
     parser.add_argument("--torch-peers", nargs="+", default=["transformers"])

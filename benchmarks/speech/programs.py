@@ -23,6 +23,9 @@ from benchmarks.speech.task import (
     write_task,
 )
 
+# niceness of the engine of a speech model; peers have it too, for machines with other work
+NICENESS = 10
+
 Opening = AbstractContextManager["Program"]
 
 
@@ -31,12 +34,20 @@ class Program(Protocol):
 
     def run(self, task: Task) -> Answer: ...
 
+    def count_cpu_s(self) -> float:
+        """Returns the seconds of processors that its processes have used."""
+        ...
+
 
 class Worker:
-    """A program that runs in a child process and reads lines of JSON."""
+    """A program that runs in a child process and reads lines of JSON.
 
-    def __init__(self, command: Sequence[str]) -> None:
+    `niceness` is added to the niceness of this process.
+    """
+
+    def __init__(self, command: Sequence[str], niceness: int = 0) -> None:
         before = time.perf_counter()
+        command = ["nice", "-n", str(niceness), *command] if niceness else command
         pipe, log = subprocess.PIPE, subprocess.DEVNULL
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log, text=True)
         self._read()
@@ -47,6 +58,9 @@ class Worker:
         self.process.stdin.write(write_task(task))
         self.process.stdin.flush()
         return read_answer(self._read())
+
+    def count_cpu_s(self) -> float:
+        return _count_cpu_s(psutil.Process(self.process.pid))
 
     def _read(self) -> str:
         assert self.process.stdout is not None
@@ -76,6 +90,9 @@ class Processes:
         whole = tuple(each for each in heard if each is not None)
         return Answer(whole, sum(answer.peak_mib for answer in answers))
 
+    def count_cpu_s(self) -> float:
+        return sum(worker.count_cpu_s() for worker in self._workers)
+
 
 class Server:
     """`ouzel serve`, asked over HTTP."""
@@ -93,6 +110,9 @@ class Server:
             heard = [self._ask(file, task) for file in task.files]
         family = (self._process, *self._process.children(recursive=True))
         return Answer(tuple(heard), sum(measure_peak_mib(each.pid) for each in family))
+
+    def count_cpu_s(self) -> float:
+        return _count_cpu_s(self._process)
 
     def _ask(self, file: str, task: Task) -> Heard:
         fields = {"language": "en", "response_format": "verbose_json"}
@@ -113,8 +133,8 @@ class Server:
 
 
 @contextmanager
-def open_worker(command: Sequence[str]) -> Iterator[Worker]:
-    worker = Worker(command)
+def open_worker(command: Sequence[str], niceness: int = 0) -> Iterator[Worker]:
+    worker = Worker(command, niceness)
     try:
         yield worker
     finally:
@@ -127,7 +147,7 @@ def open_peer(
     python: str, name: str, model: Path, precision: str = "", *, workers: int = 1, threads: int = 2
 ) -> Iterator[Worker]:
     command = [python, "-m", "benchmarks.speech.peers", name, str(model), precision]
-    with open_worker([*command, str(workers), str(threads)]) as worker:
+    with open_worker([*command, str(workers), str(threads)], NICENESS) as worker:
         yield worker
 
 
@@ -154,3 +174,8 @@ def open_server(model: Path, *options: str) -> Iterator[Server]:
     serve = [str(model), "--log-level", "warning", "--no-store", *options]
     with running_server(serve) as (url, process):
         yield Server(url, process, time.perf_counter() - before)
+
+
+def _count_cpu_s(process: psutil.Process) -> float:
+    times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
+    return sum(each.user + each.system for each in times)
