@@ -1,8 +1,8 @@
-"""Transcribes with one of the peers.
+"""Transcribes sound files with one of the peers, greedily and in English.
 
-    PYTHON -m benchmarks.speech.peers NAME MODEL [PRECISION] [WORKERS] [THREADS]
+usage: PYTHON -m benchmarks.speech.peers NAME MODEL [PRECISION] [WORKERS] [THREADS]
 
-`Program` starts it in an interpreter that has the peer. All peers are greedy, in English.
+`open_peer` starts this program in an interpreter that has the peer.
 """
 
 import sys

@@ -25,7 +25,7 @@ class Turns:
     """The turns of one program at one workload."""
 
     seconds: list[float] = field(default_factory=list)
-    cpu_seconds: list[float] = field(default_factory=list)  # of all processors
+    cpu_seconds: list[float] = field(default_factory=list)  # the sum over all processors
     heard: tuple[Heard, ...] = ()  # transcripts of the last turn
     peak_mib: float = 0.0
 
