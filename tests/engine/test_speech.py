@@ -145,6 +145,18 @@ def test_an_alignment_has_a_row_for_each_token_of_the_prompt(num_batched: int) -
     assert rows.tolist() == [[5, 0], [6, 1], [7, 2]]
 
 
+def test_an_alignment_computes_cached_tokens_but_no_encoded_sound_again() -> None:
+    runner = FakeSpeechRunner()
+    engine = EngineCore(runner)
+    prompt = [5 + place for place in range(40)]
+    for aligned_frames in (0, 2, 2):
+        one = request(3, max_tokens=0, num_aligned_frames=aligned_frames)
+        one = msgspec.structs.replace(one, prompt_token_ids=prompt)
+        vector = run(engine, [one])[one.request_id, 0].final.vector
+        assert len(vector or b"") == 4 * len(prompt) * aligned_frames
+    assert len(runner.encoded) == 1
+
+
 def refuse(engine: EngineCore, **changes: object) -> str:
     refused = msgspec.structs.replace(request(1), **changes)
     final = run_alone(engine, refused)[0].final

@@ -78,7 +78,8 @@ async def test_words_have_times_and_probabilities() -> None:
         END,
     ]
     assert (request.params.max_tokens, request.num_aligned_frames) == (0, 250)
-    assert request.cache_salt not in {each.cache_salt for each in script.decodings()}
+    # the same salt, so that the sound is not encoded again
+    assert {request.cache_salt} == {each.cache_salt for each in script.decodings()}
 
 
 async def test_words_belong_to_their_segments() -> None:

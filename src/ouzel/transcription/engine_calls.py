@@ -127,9 +127,7 @@ class EngineCalls:
         The result is [tokens, num_frames].
         """
         request = self._make_request(prompt, audio, SamplingParams(max_tokens=0))
-        # All tokens must be computed: a salt of its own keeps the request from cached ones.
-        salt = f"{request.cache_salt}:{request.request_id}"
-        request = msgspec.structs.replace(request, num_aligned_frames=num_frames, cache_salt=salt)
+        request = msgspec.structs.replace(request, num_aligned_frames=num_frames)
         content: bytes | None = None
         async with aclosing(self._run(request)) as outputs:
             async for output in outputs:

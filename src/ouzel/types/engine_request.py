@@ -132,7 +132,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     # Above 0, and with max_tokens 0: StepOutput.vector tells which of the first so many frames of
     # the encoder each prompt token attends to, float32 [prompt tokens, frames]: the attention of
     # the alignment heads, normalised over the tokens, median-filtered over the frames, and
-    # averaged. The salt must be the request's own: no token may come from the prefix cache.
+    # averaged. No token comes from the prefix cache.
     num_aligned_frames: int = 0
 
     @property

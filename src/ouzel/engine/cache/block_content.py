@@ -20,9 +20,12 @@ def _root_key(sequence: Sequence) -> bytes:
     """Returns the key before the first block.
 
     The first tokens of a two-way prompt depend on its later tokens, so the key contains them all.
+    All tokens of a prompt to align must be computed, so its key is its own.
     """
     adapter, num_tokens = sequence.adapter, sequence.num_prompt_tokens
     key = root_key(sequence.request.cache_salt, b"" if adapter is None else adapter.digest)
+    if sequence.request.num_aligned_frames:
+        key = chain_key(key, sequence.request.request_id.encode())
     if not _is_two_way(sequence):
         return key
     return chain_key(key, _content(sequence, 0, num_tokens))
