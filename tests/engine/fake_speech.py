@@ -43,6 +43,7 @@ class FakeSpeechRunner(FakeRunner):
         self.sounds = dict[int, int]()  # a digest of the sound in each slot
         self.encoded: list[bytes] = []
         self.num_parts_run = 0
+        self.queries = np.zeros((0, 2), np.float32)  # of the last batch
 
     def encode_audio(self, audio: AudioInput, slot: int) -> Generator[None]:
         self.sounds.pop(slot, None)
@@ -57,11 +58,11 @@ class FakeSpeechRunner(FakeRunner):
         assert batch.audio_slots is not None
         assert len(batch.audio_slots) == len(batch.token_ids)
         sounds = np.array([self.sounds[slot] for slot in batch.audio_slots.tolist()], np.int64)
-        self._queries = np.stack([batch.token_ids, batch.positions], axis=1).astype(np.float32)
+        self.queries = np.stack([batch.token_ids, batch.positions], axis=1).astype(np.float32)
         return super().run(replace(batch, token_ids=batch.token_ids + 1000 * sounds))
 
     def read_cross_queries(self) -> NDArray[np.float32]:
-        return self._queries
+        return self.queries
 
     def align(
         self, queries: NDArray[np.float32], slot: int, num_frames: int

@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 
 from ouzel.backends.fake_runner import FakeRunner
+from ouzel.engine.alignments import Alignments
 from ouzel.engine.core import EngineCore
 from ouzel.engine.sampling.transcript_rules import apply_transcript_rules
+from ouzel.engine.scheduling.audio_encoder import AudioEncoder
+from ouzel.engine.scheduling.scheduler import Scheduled
+from ouzel.engine.state.sequence import Sequence
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import AudioInput, EngineRequest, TranscriptRules
 from ouzel.types.step_output import FinishReason
@@ -155,6 +159,22 @@ def test_an_alignment_computes_cached_tokens_but_no_encoded_sound_again() -> Non
         vector = run(engine, [one])[one.request_id, 0].final.vector
         assert len(vector or b"") == 4 * len(prompt) * aligned_frames
     assert len(runner.encoded) == 1
+
+
+def test_a_prompt_that_is_computed_again_is_aligned_once() -> None:
+    """A preemption takes the blocks of a prompt that was computed in part."""
+    runner = FakeSpeechRunner()
+    audio = AudioEncoder(runner, 1)
+    alignments = Alignments(runner, audio)
+    sequence = Sequence(request(3, max_tokens=0, num_aligned_frames=2), 0, 0)
+    assert audio.advance([sequence], someone_decodes=False)
+    for begin, end in ((0, 2), (0, 1), (1, 3)):
+        sequence.num_computed_tokens = begin
+        runner.queries = np.array([[each, each] for each in PROMPT[begin:end]], np.float32)
+        alignments.note([Scheduled(sequence, end - begin, range(0))])
+    vector = alignments.finish(sequence)
+    assert vector is not None
+    assert np.frombuffer(vector, "<f4").reshape(-1, 2)[:, 0].tolist() == [5, 6, 7]
 
 
 def refuse(engine: EngineCore, **changes: object) -> str:

@@ -27,8 +27,10 @@ class Alignments:
         for entry in scheduled:
             end = begin + entry.num_new_tokens
             if entry.sequence.request.num_aligned_frames:
+                if entry.sequence.num_computed_tokens == 0:  # also after a preemption
+                    self._queries[entry.sequence] = []
                 rows = self._runner.read_cross_queries()[begin:end].copy()
-                self._queries.setdefault(entry.sequence, []).append(rows)
+                self._queries[entry.sequence].append(rows)
             begin = end
 
     def finish(self, sequence: Sequence) -> bytes | None:
