@@ -43,7 +43,7 @@ class FakeSpeechRunner(FakeRunner):
         self.sounds = dict[int, int]()  # a digest of the sound in each slot
         self.encoded: list[bytes] = []
         self.num_parts_run = 0
-        self.queries = np.zeros((0, 2), np.float32)  # of the last batch
+        self.queries = np.zeros((0, 2), np.float32)  # the last batch has made them
 
     def encode_audio(self, audio: AudioInput, slot: int) -> Generator[None]:
         self.sounds.pop(slot, None)
