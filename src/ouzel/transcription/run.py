@@ -46,7 +46,7 @@ class SpeechParts:
     model: ServedModel
     tokens: SpeechTokens
     features: Features
-    threads: WorkerThreads  # their work is on whole sounds
+    threads: WorkerThreads  # they read sounds and compute features
     voice_activity: VoiceActivity
 
 
@@ -118,7 +118,7 @@ class TranscriptionRun:
         parts, shape = self._parts, self._engine.info.audio
         assert shape is not None, "the endpoint refuses models that read no sound"
         peak = await parts.threads.run(partial(parts.features.find_peak, sound))
-        prepared = PreparedSound(sound, parts.features, peak, shape.num_frames)
+        prepared = PreparedSound(sound, parts.features, peak, shape.num_frames, parts.threads)
         num_frames = sound.num_samples // FRAME_SAMPLES
         if self._options.chunking == "sequential":
             return prepared, [Stretch(0, num_frames)] if num_frames else []

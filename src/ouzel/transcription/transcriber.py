@@ -31,7 +31,7 @@ class Transcriber:
         *,
         voice_activity: VoiceActivity | None = None,
     ) -> None:
-        """`threads` read whole sounds; single windows use asyncio's own threads."""
+        """`threads` read sounds and compute features of windows."""
         self._model = model
         self._metrics = metrics
         self._tokens = tokens

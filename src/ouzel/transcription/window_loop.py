@@ -4,9 +4,9 @@ Each window begins where the last complete segment of the window before ended. I
 text before it, unless the model needed a high temperature for that.
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 
 from ouzel.audio.sound import SampledSound
@@ -24,6 +24,7 @@ from ouzel.transcription.windows import (
 )
 from ouzel.transcription.word_times import SpokenSegment, WordAligner
 from ouzel.types.engine_request import AudioInput
+from ouzel.worker_threads import WorkerThreads
 
 _MAX_CONTEXT_TEMPERATURE = 0.5  # text of a higher temperature is no context
 
@@ -38,11 +39,11 @@ class PreparedSound:
     features: Features
     peak: float
     num_window_frames: int
+    threads: WorkerThreads
 
     async def compute_window(self, begin_frame: int) -> AudioInput:
-        return await asyncio.to_thread(
-            compute_window, self.features, self.sound, begin_frame, self.peak
-        )
+        work = partial(compute_window, self.features, self.sound, begin_frame, self.peak)
+        return await self.threads.run(work)
 
 
 class WindowLoop:
