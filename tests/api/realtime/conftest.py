@@ -25,7 +25,7 @@ def repeater(live: tuple[ListeningServer, TurnRepeater]) -> TurnRepeater:
 def speaker(
     live: tuple[ListeningServer, TurnRepeater], repeater: TurnRepeater
 ) -> Iterator[Speaker]:
-    """A session whose first event was read."""
+    """Opens a session, and reads its first event."""
     with speak(live[0]) as speaker:
         assert speaker.event().type == "session.created"
         yield speaker

@@ -29,6 +29,8 @@ _EVENT: pydantic.TypeAdapter[RealtimeServerEvent] = pydantic.TypeAdapter(Realtim
 # RealtimeTranscriptionSessionCreateResponse has them, and the sessions of events have them not
 _BEYOND_THE_TYPES = ("id", "object", "expires_at")
 
+_NO_LIMITS: Any = {"ping_interval": None, "open_timeout": None}  # the client's type is narrower
+
 
 class TurnRepeater(Repeater):
     """Transcribes each turn by the next of `texts`; `one two` if there is none."""
@@ -40,7 +42,7 @@ class TurnRepeater(Repeater):
 
     async def transcribe(
         self, sound: Any, options: TranscriptionOptions, **request: Any
-    ) -> AsyncGenerator[TranscriptionEvent, None]:  # the types are those of Repeater
+    ) -> AsyncGenerator[TranscriptionEvent, None]:  # the parameters of `Repeater.transcribe`
         samples = sound.samples(0, sound.num_samples)
         self.durations_s.append(len(samples) / 16_000)
         written = WrittenSound((self.texts.popleft() if self.texts else "one two").split())
@@ -93,7 +95,7 @@ def speak(listening: ListeningServer, *, key: str = "none", **query: object) -> 
         openai.OpenAI(base_url=url, api_key=key, max_retries=0, timeout=None) as client,
         client.realtime.connect(
             extra_query=query or {"intent": "transcription"},
-            websocket_connection_options={"ping_interval": None, "open_timeout": None},  # type: ignore[typeddict-unknown-key]
+            websocket_connection_options=_NO_LIMITS,
         ) as connection,
     ):
         yield Speaker(connection)

@@ -54,10 +54,11 @@ class RealtimeSocket:
                 ).serve()
 
     def _limit_samples(self) -> int:
-        """Returns the limit of a turn: of the length of a sound, and of a body's bytes."""
-        speech = self._shared.speech
-        assert speech is not None, "a server with a speech model has the parts for it"
+        """Returns the limit of a turn: the length of a sound, and the bytes of a body."""
         max_samples = self._shared.limits.max_body_bytes // SAMPLE_BYTES
+        speech = self._shared.speech
+        if speech is None:
+            return max_samples
         return min(int(speech.max_sound_s * SAMPLE_RATE), max_samples)
 
 
@@ -66,7 +67,7 @@ OPERATIONS = (
         method="websocket",
         path="/v1/realtime",
         prefixes=PREFIXES,
-        # OpenAPI cannot describe WebSockets.
+        # OpenAPI cannot describe WebSockets; the summary of transcriptions names it.
         is_documented=False,
         overall=RealtimeSocket,
     ),

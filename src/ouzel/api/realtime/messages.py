@@ -77,7 +77,7 @@ def read_event_id(fields: JsonObject) -> str | None:
 
 
 def read_message(fields: JsonObject) -> ClientMessage:
-    """Raises InvalidRequest."""
+    """Reads a message from its parsed object. Raises InvalidRequest."""
     match fields.get("type"):
         case "session.update":
             return UpdateSession(fields.get("session"))

@@ -15,7 +15,7 @@ class Outbox:
         self._send = send
 
     async def put(self, event: ServerEvent) -> None:
-        """Raises ClientDisconnected."""
+        """Sends an event. Raises ClientDisconnected."""
         try:
             await self._send({"type": "websocket.send", "text": _encode(event).decode()})
         except OSError as error:  # ASGI's signal that the client has left

@@ -16,7 +16,7 @@ _RETRY_AFTER_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A piece of speech to be transcribed; whoever holds it closes its sound."""
+    """Holds a piece of speech until it is transcribed. The queue closes the sound."""
 
     item_id: str
     sound: Sound
@@ -42,7 +42,7 @@ class Turns:
         make_outbox: MakeOutbox,
         on_end: Callable[[], None],
     ) -> None:
-        """`on_end` is called after each turn, when its bytes no longer count."""
+        """Starts the worker, which calls `on_end` after each turn: its bytes no longer count."""
         self._transcribe = transcribe
         self._make_outbox = make_outbox
         self._on_end = on_end
@@ -70,7 +70,7 @@ class Turns:
         await self._is_idle.wait()
 
     def close(self) -> None:
-        """Cancels the turn in progress, and drops those that wait."""
+        """Cancels the turn in progress, and drops the turns in the queue."""
         self._worker.cancel()
         while not self._queue.empty():
             self._queue.get_nowait().sound.close()

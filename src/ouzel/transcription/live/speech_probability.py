@@ -64,4 +64,7 @@ class LiveEnergyDetector:
                 self._noise_db = estimate_noise(np.array(self._levels), _PRESUMED_PEAK_DB)
             self._num_frames += 1
             noise[number] = self._noise_db
-        return compute_probabilities(smooth, noise)
+        probabilities = compute_probabilities(smooth, noise)
+        num_early = max(_SMOOTHED_FRAMES - 1 - (self._num_frames - len(smooth)), 0)
+        probabilities[:num_early] = 0  # too few frames to tell speech from a click
+        return probabilities

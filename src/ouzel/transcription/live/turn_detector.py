@@ -24,7 +24,7 @@ SpeechEdge = SpeechStarted | SpeechStopped
 
 
 class TurnDetector:
-    """Positions count samples from the first one that `push` took."""
+    """Positions count the samples from the first `push` on."""
 
     def __init__(
         self, activity: LiveVoiceActivity, detection: VoiceDetection, *, max_samples: int
