@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
 
 from ouzel.config import LimitsConfig, ServerConfig
 from tests.api.realtime.speaking import (
@@ -138,6 +139,27 @@ def test_a_key_is_needed() -> None:
         assert raised.value.response.status_code == 401
         with speak(listening, key="sk-right") as speaker:
             assert speaker.event().type == "session.created"
+
+
+def test_a_page_sends_its_key_as_a_protocol() -> None:
+    with live_server(config=ServerConfig(api_key=("sk-right",))) as (listening, _):
+        url = f"ws{listening.url.removeprefix('http')}/v1/realtime?intent=transcription"
+        right, wrong = (
+            [Subprotocol("realtime"), Subprotocol(f"openai-insecure-api-key.{key}")]
+            for key in ("sk-right", "sk-wrong")
+        )
+        with connect(url, subprotocols=right) as connection:
+            assert connection.subprotocol == "realtime"
+            assert json.loads(connection.recv())["type"] == "session.created"
+        with pytest.raises(InvalidStatus), connect(url, subprotocols=wrong):
+            pass
+        foreign = Origin("https://evil.example.org")
+        with (
+            pytest.raises(InvalidStatus) as raised,
+            connect(url, subprotocols=right, origin=foreign),
+        ):
+            pass
+        assert raised.value.response.status_code == 403
 
 
 def test_a_full_buffer_refuses_more() -> None:

@@ -14,6 +14,7 @@ from ouzel.api.realtime.turn_transcriber import TurnTranscriber
 from ouzel.audio.sound import SAMPLE_BYTES, SAMPLE_RATE
 
 _INTENT = "transcription"
+_PROTOCOL = "realtime"
 
 
 class RealtimeSocket:
@@ -41,7 +42,7 @@ class RealtimeSocket:
         )
         with self._shared.sockets.count():
             await receive()  # connect
-            await send({"type": "websocket.accept"})
+            await send({"type": "websocket.accept", "subprotocol": _choose_protocol(scope)})
             with self._shared.bodies.share() as share:
                 await Connection(
                     session,
@@ -60,6 +61,11 @@ class RealtimeSocket:
         if speech is None:
             return max_samples
         return min(int(speech.max_sound_s * SAMPLE_RATE), max_samples)
+
+
+def _choose_protocol(scope: Scope) -> str | None:
+    """Returns the protocol of OpenAI's clients in pages, which close a WebSocket without it."""
+    return _PROTOCOL if _PROTOCOL in scope.get("subprotocols", ()) else None
 
 
 OPERATIONS = (
