@@ -49,6 +49,7 @@ from ouzel.api.ovms import speech as ovms_speech
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms import vectors as ovms_vectors
 from ouzel.api.ranking import rerank, score
+from ouzel.api.realtime import endpoint as realtime
 from ouzel.api.responses import compact, count, create, prompts, retrieve
 from ouzel.api.responses import stored as responses
 from ouzel.api.responses.socket import endpoint as socket
@@ -93,6 +94,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *tei_root.OPERATIONS,
     *tei_info.OPERATIONS,
     *transcriptions.OPERATIONS,
+    *realtime.OPERATIONS,
     *tokenize.OPERATIONS,
     *render.OPERATIONS,
     *stored_chats.OPERATIONS,  # behind the paths without an id

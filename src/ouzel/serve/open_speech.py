@@ -20,6 +20,7 @@ class OpenSpeech:
             decoder=self._decoder,
             make_transcriber=self._make_transcriber,
             max_file_bytes=config.max_audio_file_bytes,
+            max_sound_s=config.max_audio_seconds,
         )
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ouzel.audio.sound import SampledSound
 from ouzel.transcription.windows import SAMPLE_RATE
 
-_FRAME_SAMPLES: Final = SAMPLE_RATE // 50  # 20 ms
+FRAME_SAMPLES: Final = SAMPLE_RATE // 50  # 20 ms
 _PIECE_FRAMES = 3000  # frames that are read together: one minute
 _SMOOTHED_FRAMES = 5
 _LEAST_DB = -90.0
@@ -46,24 +46,48 @@ class EnergyDetector:
     def find_speech(self, sound: SampledSound) -> SpeechProbabilities:
         levels = _smooth(_compute_levels(sound))
         if not len(levels):
-            return SpeechProbabilities(levels, _FRAME_SAMPLES)
-        quiet = float(np.quantile(levels, _QUIET_SHARE))
-        noise = min(quiet, float(levels.max()) - _LEAST_RANGE_DB)
-        noise = max(noise, _SILENCE_DB - _MIDDLE_DB)
-        values = 1 / (1 + np.exp((noise + _MIDDLE_DB - levels) / _SLOPE_DB))
-        return SpeechProbabilities(values.astype(np.float32), _FRAME_SAMPLES)
+            return SpeechProbabilities(levels, FRAME_SAMPLES)
+        noise = np.float32(estimate_noise(levels, _LEAST_DB))
+        return SpeechProbabilities(compute_probabilities(levels, noise), FRAME_SAMPLES)
+
+
+def estimate_noise(levels: NDArray[np.floating], least_peak_db: float) -> float:
+    """Returns the level of the noise in dB, from the levels of at least one frame.
+
+    Speech is presumed to reach `least_peak_db`.
+    """
+    quiet = float(np.quantile(levels, _QUIET_SHARE))
+    noise = min(quiet, max(float(levels.max()), least_peak_db) - _LEAST_RANGE_DB)
+    return max(noise, _SILENCE_DB - _MIDDLE_DB)
+
+
+def compute_probabilities(
+    levels: NDArray[np.float32], noise: NDArray[np.float32] | np.float32
+) -> NDArray[np.float32]:
+    """Returns the probability of speech for levels, given the level of the noise in dB."""
+    values = 1 / (1 + np.exp((noise + _MIDDLE_DB - levels) / _SLOPE_DB))
+    probabilities: NDArray[np.float32] = values.astype(np.float32)
+    return probabilities
+
+
+def compute_frame_levels(samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Returns the level of each frame in dB relative to full scale.
+
+    The number of samples must be a multiple of FRAME_SAMPLES.
+    """
+    powers = np.mean(np.square(samples.reshape(-1, FRAME_SAMPLES)), axis=1)
+    levels: NDArray[np.float32] = 10 * np.log10(np.maximum(powers, 10 ** (_LEAST_DB / 10)))
+    return levels
 
 
 def _compute_levels(sound: SampledSound) -> NDArray[np.float32]:
     """Returns the level of each frame in dB relative to full scale; the last may be shorter."""
     pieces: list[NDArray[np.float32]] = []
-    size = _PIECE_FRAMES * _FRAME_SAMPLES
+    size = _PIECE_FRAMES * FRAME_SAMPLES
     for begin in range(0, sound.num_samples, size):
         samples = sound.samples(begin, begin + size)
-        missing = -len(samples) % _FRAME_SAMPLES
-        frames = np.pad(samples, (0, missing)).reshape(-1, _FRAME_SAMPLES)
-        powers = np.mean(np.square(frames), axis=1)
-        pieces.append(10 * np.log10(np.maximum(powers, 10 ** (_LEAST_DB / 10))))
+        missing = -len(samples) % FRAME_SAMPLES
+        pieces.append(compute_frame_levels(np.pad(samples, (0, missing))))
     return np.concatenate(pieces) if pieces else np.empty(0, np.float32)
 
 

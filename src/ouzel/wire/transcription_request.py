@@ -184,7 +184,7 @@ def read_speech_options(fields: SpeechFields, task: SpeechTask) -> Transcription
     temperature = fields.temperature or 0.0
     return TranscriptionOptions(
         task=task,
-        language=_read_language(fields.language),
+        language=read_language(fields.language),
         prompt=fields.prompt or "",
         temperature=temperature,
         falls_back=temperature == 0,
@@ -264,7 +264,8 @@ def _refuse(name: str, value: object) -> InvalidRequest:
     return InvalidRequest(f"is not supported here{hint}, given {show_value(value)}", field=name)
 
 
-def _read_language(text: str | None) -> str | None:
+def read_language(text: str | None) -> str | None:
+    """Returns the code of a language that a client names. Raises InvalidRequest."""
     if not text:
         return None
     code = find_language(text)

@@ -67,7 +67,7 @@ def test_elsewhere_it_is_a_404(server: RunningServer, path: str) -> None:
     assert (status, told["code"], told["message"]) == (
         404,
         "unknown_url",
-        f"unknown URL: GET {path}; WebSockets are opened at /v1/responses",
+        f"unknown URL: GET {path}; WebSockets are opened at /v1/responses, /v1/realtime",
     )
 
 

@@ -216,9 +216,10 @@ class ListeningServer:
 @contextmanager
 def listening_server(
     engine_factory: str = "create_listener",
+    repeater: Repeater | None = None,
     **setup: Any,  # the fields of ServerSetup
 ) -> Iterator[ListeningServer]:
-    decoder, repeater = WrittenDecoder(), Repeater()
+    decoder, repeater = WrittenDecoder(), repeater or Repeater()
     speech = SpeechServices(decoder, repeater.make, MAX_FILE_BYTES)
     with running_server(
         **{"names": (MODEL,), **setup},

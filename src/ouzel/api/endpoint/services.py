@@ -14,6 +14,7 @@ from ouzel.api.http.form_body import FormBodies
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
 from ouzel.api.http.hosted_chat import DialectOfKey, HostingDialect
 from ouzel.api.http.open_exchanges import OpenExchanges, OpenRequest
+from ouzel.api.http.open_sockets import OpenSockets
 from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.http.streams import Streams
 from ouzel.config import LimitsConfig, MediaConfig, ServerConfig
@@ -49,6 +50,7 @@ class SharedServices:
     forms: FormBodies  # forms with a sound file
     streams: Streams
     exchanges: OpenExchanges
+    sockets: OpenSockets
     runs: Runs
     chats: ChatArchive
     threads: PreparationThreads
@@ -90,6 +92,7 @@ class SharedServices:
             forms=_make_forms(bodies, limits, speech),
             streams=Streams(limits.stream_keepalive_s),
             exchanges=OpenExchanges(),
+            sockets=OpenSockets(limits.max_websockets),
             runs=Runs(preparers, store),
             chats=ChatArchive(store),
             threads=PreparationThreads(),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ouzel.audio.sound import SampledSound
+from ouzel.config.audio import AudioConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
 from ouzel.transcription.events import TranscriptionEvent
@@ -53,3 +54,4 @@ class SpeechServices:
     decoder: SoundDecoder
     make_transcriber: MakeTranscriber
     max_file_bytes: int  # limit of one sound file: max_audio_file_bytes
+    max_sound_s: float = AudioConfig().max_audio_seconds

@@ -83,3 +83,14 @@ class MethodNotAllowed(InvalidRequest):
     def __init__(self, method: str, path: str, allowed: str) -> None:
         super().__init__(f"{method} is not allowed on {path}; allowed: {allowed}")
         self.allowed = allowed  # value of the Allow header
+
+
+class SocketTooOld(InvalidRequest):
+    """This WebSocket accepts no more requests; a new one would."""
+
+    code = "websocket_connection_limit_reached"
+
+    def __init__(self, lifetime_s: float) -> None:
+        super().__init__(
+            f"this WebSocket has reached its age limit ({lifetime_s:g} s): open another to continue"
+        )

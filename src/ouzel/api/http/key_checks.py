@@ -13,6 +13,7 @@ from ouzel.api.http.exchange import get_exchange, get_header, get_method
 OPEN_PATHS = frozenset({"/", "/about", "/health", "/ping", "/v2/health/live", "/v2/health/ready"})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _KEY_HEADERS = (b"x-api-key", b"api-key")  # Azure's clients send the second header
+_KEY_PROTOCOL = "openai-insecure-api-key."  # OpenAI's clients in pages offer it for WebSockets
 
 
 class ApiKeyCheck:
@@ -102,7 +103,7 @@ def hash_key(key: bytes) -> str:
 
 
 def list_keys(scope: Scope) -> Iterator[str]:
-    """Yields the API keys in the headers of a request."""
+    """Yields the API keys in the headers of a request, or in the protocols of a WebSocket."""
     scheme, _, token = (get_header(scope, b"authorization") or "").partition(" ")
     if scheme.lower() == "bearer":
         yield token.strip()
@@ -110,3 +111,7 @@ def list_keys(scope: Scope) -> Iterator[str]:
         key = get_header(scope, name)
         if key is not None:
             yield key
+    # Pages cannot add headers to a WebSocket. Each WebSocket must pass the check of origins too.
+    for protocol in scope.get("subprotocols", ()):
+        if protocol.startswith(_KEY_PROTOCOL):
+            yield protocol.removeprefix(_KEY_PROTOCOL)

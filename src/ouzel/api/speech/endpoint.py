@@ -22,6 +22,7 @@ from ouzel.api.http.framing import Framing
 from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.speech.run import SpeechRun
 from ouzel.errors import InvalidRequest
+from ouzel.generation import ServedModel
 from ouzel.transcription.events import Transcription, TranscriptionEvent
 from ouzel.transcription.options import TranscriptionOptions
 
@@ -81,7 +82,7 @@ class SpeechEndpoint:
     async def _answer(
         self, exchange: Exchange, options: TranscriptionOptions, answer: SpeechAnswer, send: Send
     ) -> None:
-        speech = self._check_task()
+        speech = check_speech_model(self._model, self._speech)
         events = self._listen(speech, exchange, options)
         run = SpeechRun(self._model.names[0], events, exchange.arrival_s)
         exchange.other_work = run
@@ -114,21 +115,22 @@ class SpeechEndpoint:
                 async for event in events:
                     yield event
 
-    def _check_task(self) -> SpeechServices:
-        """Raises InvalidRequest for a model of another task."""
-        if self._model.engine.info.task != "transcribe":
-            raise InvalidRequest(
-                f"{describe_wrong_task(self._model, 'transcribe')}: serve a speech model, such as "
-                "openai/whisper-small",
-                param="model",
-            )
-        assert self._speech is not None, "a server with a speech model has the parts for it"
-        return self._speech
-
     def _find_transcriber(self, speech: SpeechServices) -> SpeechTranscriber:
         if self._transcriber is None:
             self._transcriber = speech.make_transcriber(self._model, self._metrics)
         return self._transcriber
+
+
+def check_speech_model(model: ServedModel, speech: SpeechServices | None) -> SpeechServices:
+    """Returns the parts for speech. Raises InvalidRequest for a model of another task."""
+    if model.engine.info.task != "transcribe":
+        raise InvalidRequest(
+            f"{describe_wrong_task(model, 'transcribe')}: serve a speech model, such as "
+            "openai/whisper-small",
+            param="model",
+        )
+    assert speech is not None, "a server with a speech model has the parts for it"
+    return speech
 
 
 async def _frames(

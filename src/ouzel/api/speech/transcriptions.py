@@ -84,7 +84,8 @@ OPERATIONS = (
         method="post",
         path="/v1/audio/transcriptions",
         prefixes=PREFIXES,
-        summary="Turns speech into text, as multipart/form-data; for speech models.",
+        summary="Turns speech into text, as multipart/form-data; for speech models. Speech that "
+        "still arrives is sent to a WebSocket at /v1/realtime: docs/how-to/transcriptions.md.",
         endpoint=_make_transcriptions,
         choice=choose_for("transcribe"),
         form_body=TranscriptionRequest,

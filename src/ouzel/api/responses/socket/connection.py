@@ -8,8 +8,10 @@ from functools import partial
 from starlette.types import Receive, Send
 
 from ouzel.api.http.body_budget import Share
+from ouzel.api.http.errors import SocketTooOld
 from ouzel.api.http.exchange import ClientDisconnected
 from ouzel.api.http.server.close_codes import NORMAL_END, SERVER_STOPS
+from ouzel.api.http.timed_send import send_within
 from ouzel.api.responses.socket.lanes import Lanes
 from ouzel.api.responses.socket.messages import (
     Cancel,
@@ -22,17 +24,10 @@ from ouzel.api.responses.socket.messages import (
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.responder import Responder
 from ouzel.api.responses.socket.steering import Steering
-from ouzel.api.responses.socket.timed_send import send_within
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, OuzelError
 from ouzel.wire.decode import JsonObject
 from ouzel.worker_threads import PreparationThreads
-
-
-class SocketTooOld(InvalidRequest):
-    """This WebSocket accepts no more requests; a new one would."""
-
-    code = "websocket_connection_limit_reached"
 
 
 class Connection:
@@ -106,7 +101,7 @@ class Connection:
         match read_message(fields, text):
             case Create() as create:
                 if self._is_too_old:
-                    raise self._too_old()
+                    raise SocketTooOld(self._limits.websocket_lifetime_s)
                 lanes.add(create)
             case Cancel(response_id):
                 self._steering.cancel(response_id)
@@ -119,14 +114,8 @@ class Connection:
         self._is_too_old = True
         await lanes.idle()
         with self._outbox(None) as outbox:
-            await outbox.put_error(self._too_old())
+            await outbox.put_error(SocketTooOld(self._limits.websocket_lifetime_s))
         await self._close(NORMAL_END)
-
-    def _too_old(self) -> SocketTooOld:
-        limit = f"{self._limits.websocket_lifetime_s:g} s"
-        return SocketTooOld(
-            f"this WebSocket has reached its age limit ({limit}): open another to continue"
-        )
 
     async def _close(self, code: int) -> None:
         try:

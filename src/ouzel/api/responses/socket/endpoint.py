@@ -9,13 +9,11 @@ from ouzel.api.http.exchange import get_exchange
 from ouzel.api.responses.socket.connection import Connection
 from ouzel.api.responses.socket.responder import Responder
 from ouzel.api.responses.socket.steering import Steering
-from ouzel.errors import Overloaded
 from ouzel.responses.stored.recent_responses import RecentHistories, RecentResponses
 
 _MAX_RECENT = 64
 # A connection remembers responses up to this number of messages of the longest length.
 _RECENT_MESSAGES = 4
-_RETRY_AFTER_S = 1.0
 
 
 class ResponsesSocket:
@@ -25,15 +23,10 @@ class ResponsesSocket:
         limits = self._limits = catalogue.shared.limits
         self._max_recent_bytes = _RECENT_MESSAGES * limits.max_body_bytes
         self._histories = RecentHistories(max(limits.most_body_bytes, self._max_recent_bytes))
-        self._num_open = 0
+        self._sockets = catalogue.shared.sockets
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        limit = self._limits.max_websockets
-        if self._num_open >= limit:
-            what = f"{self._num_open} WebSockets are open, the limit is {limit}"
-            raise Overloaded(what, retry_after_s=_RETRY_AFTER_S)
-        self._num_open += 1
-        try:
+        with self._sockets.count():
             await receive()  # connect
             await send({"type": "websocket.accept"})
             with (
@@ -49,8 +42,6 @@ class ResponsesSocket:
                 await self._connection(
                     scope, receive, send, share=share, recent=recent, steering=steering
                 ).serve()
-        finally:
-            self._num_open -= 1
 
     def _connection(
         self,
