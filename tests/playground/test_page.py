@@ -16,6 +16,7 @@ from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import LOOKS, Violations, violations
 from tests.playground.chromium import Troubles, User, browser_name
 from tests.playground.states import CHAT_WALKS
+from tests.playground.stored import wait_until_stored
 
 UserAt = Callable[[RunningServer], User]
 MAX_PAGE_BYTES = 400_000
@@ -224,6 +225,7 @@ def test_a_part_that_stays_away_comes_when_the_page_is_loaded_again(
     expect(notice).to_contain_text("The server may be away.")
     notice.get_by_role("button", name="Try again").click()
     expect(notice).to_contain_text("the server answers")
+    wait_until_stored(user, 2)  # the page shows stored messages when it is loaded again
     page.unroute(part)
     notice.get_by_role("button", name="Load the page again").click()
     expect(page.locator(".message")).to_have_count(2)
