@@ -79,10 +79,12 @@ class TerminalProgram:
             self._screen.resize(lines, columns)
             self._set_size(columns, lines)  # the kernel sends SIGWINCH
 
-    def wait_for(self, text: str) -> str:
-        """Waits for the text; returns the screen with the lines that can be scrolled back."""
-        while text not in (seen := self.seen()):
-            assert self.process.poll() is None or text in self.seen(), (
+    def wait_for(self, text: str, times: int = 1) -> str:
+        """Waits until the text was written so many times; returns the screen with the lines that
+        can be scrolled back.
+        """
+        while (seen := self.seen()).count(text) < times:
+            assert self.process.poll() is None or self.seen().count(text) >= times, (
                 f"{text!r} never came; the screen:\n{seen}"
             )
             time.sleep(0.02)

@@ -176,7 +176,7 @@ def test_servers_and_their_tools_are_listed(chat: Chatting) -> None:
         program.enter("/mcp")
         program.wait_for("[asks; changes nothing, says the server] Adds.")
         program.enter(ADD)
-        program.wait_for(QUESTION)
+        program.wait_for(QUESTION, times=2)
         program.press("a\r")
         program.wait_for("the sum is 5")
         program.enter("/mcp")
