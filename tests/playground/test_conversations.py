@@ -163,10 +163,11 @@ def test_a_conversation_deleted_on_the_server_is_reported_as_gone(
 ) -> None:
     user.ask("soon gone")
     wait_until_stored(user, 2)
+    user.page.click("#new")
+    user.page.reload()  # so the page has no more to store of this conversation
+    expect(user.page.locator("#conversations .title")).to_have_count(1)
     [record] = records(user)
     assert httpx.delete(f"{parrot.url}/v1/conversations/{record['key']}").status_code == 200
-    user.page.click("#new")
-    user.page.reload()
     user.page.locator("#conversations .title").click()
     expect(user.page.locator("#notice")).to_contain_text(
         "The server no longer has this conversation."
