@@ -27,7 +27,20 @@ async def test_a_repeating_text_is_decoded_again() -> None:
     assert (result.text, list_used(script)) == ("Good.", [0.0, 0.2])
 
 
-async def test_the_last_temperature_stands() -> None:
+async def test_the_likeliest_text_stands_if_all_fail() -> None:
+    """A likelier text that repeats itself does not count."""
+    attempts = [
+        Attempt(say(0.0, " Unlikely.", 2.0), logprob=-2.0),
+        Attempt(say(0.0, " Likelier.", 2.0), logprob=-1.2),
+        Attempt(say(0.0, " no no no" * 20, 2.0), logprob=-1.1),
+        *[Attempt(say(0.0, " Last.", 2.0), logprob=-3.0)] * 3,
+    ]
+    result = await transcribe(Script({0: attempts}), make_sound(5))
+    assert result.text == "Likelier."
+    assert result.segments[0].temperature == 0.2
+
+
+async def test_all_temperatures_are_tried() -> None:
     script = Script({0: [Attempt(say(0.0, " Bad.", 2.0), logprob=-1.2)]})
     result = await transcribe(script, make_sound(5))
     assert result.text == "Bad."

@@ -5,6 +5,7 @@ As there, the log probabilities are of the tokens that the rules of a transcript
 """
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ouzel.types.step_output import PositionLogprobs
@@ -55,6 +56,15 @@ def needs_fallback(decoding: Decoding, no_speech_prob: float) -> bool:
     if is_unlikely and is_probably_silence(no_speech_prob):
         return False
     return is_unlikely or decoding.compression_ratio > _MAX_COMPRESSION_RATIO
+
+
+def choose_likeliest(failed: Sequence[Decoding]) -> Decoding:
+    """Returns the best of decodings that all failed: the likeliest that repeats itself little.
+
+    openai-whisper takes the last one, of the highest temperature; faster-whisper does as here.
+    """
+    varied = [each for each in failed if each.compression_ratio <= _MAX_COMPRESSION_RATIO]
+    return max(varied or failed, key=lambda each: each.avg_logprob)
 
 
 def list_temperatures(first: float, *, falls_back: bool) -> list[float]:

@@ -9,6 +9,7 @@ from ouzel.checkpoint.speech_tokens import SpeechTokens
 from ouzel.tokenizer.base import Tokenizer
 from ouzel.transcription.decoding import (
     Decoding,
+    choose_likeliest,
     compute_compression_ratio,
     is_probably_silence,
     list_temperatures,
@@ -86,13 +87,13 @@ class WindowDecoder:
         prompt = self.prompts.make_prompt(earlier)
         self.calls.count_window(len(prompt))
         options = self._options
-        decoding: Decoding | None = None
+        failed: list[Decoding] = []
         for temperature in list_temperatures(options.temperature, falls_back=options.falls_back):
             decoding = await self._decode_once(prompt, audio, temperature, probability, show)
             if not needs_fallback(decoding, await probability):
-                break
-        assert decoding is not None, "there is at least one temperature"
-        return DecodedWindow(decoding, await probability)
+                return DecodedWindow(decoding, await probability)
+            failed.append(decoding)
+        return DecodedWindow(choose_likeliest(failed), await probability)
 
     async def _decode_once(
         self,
