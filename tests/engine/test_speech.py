@@ -161,14 +161,15 @@ def test_an_alignment_computes_cached_tokens_but_no_encoded_sound_again() -> Non
     assert len(runner.encoded) == 1
 
 
-def test_a_prompt_that_is_computed_again_is_aligned_once() -> None:
-    """A preemption takes the blocks of a prompt that was computed in part."""
+@pytest.mark.parametrize("chunks", [[(0, 2), (0, 1), (1, 3)], [(0, 2), (1, 3)], [(0, 1), (1, 3)]])
+def test_a_prompt_that_is_computed_again_is_aligned_once(chunks: list[tuple[int, int]]) -> None:
+    """A preemption takes all or some blocks of a prompt that was computed in part."""
     runner = FakeSpeechRunner()
     audio = AudioEncoder(runner, 1)
     alignments = Alignments(runner, audio)
     sequence = Sequence(request(3, max_tokens=0, num_aligned_frames=2), 0, 0)
     assert audio.advance([sequence], someone_decodes=False)
-    for begin, end in ((0, 2), (0, 1), (1, 3)):
+    for begin, end in chunks:
         sequence.num_computed_tokens = begin
         runner.queries = np.array([[each, each] for each in PROMPT[begin:end]], np.float32)
         alignments.note([Scheduled(sequence, end - begin, range(0))])

@@ -17,7 +17,7 @@ class Alignments:
     def __init__(self, runner: AudioRunner, audio: AudioEncoder) -> None:
         self._runner = runner
         self._audio = audio
-        self._queries: dict[Sequence, list[Rows]] = {}
+        self._queries: dict[Sequence, Rows] = {}  # rows of the first computed tokens
 
     def note(self, scheduled: Iterable[Scheduled]) -> None:
         """Keeps the queries that the last step computed for prompts to align."""
@@ -27,11 +27,16 @@ class Alignments:
         for entry in scheduled:
             end = begin + entry.num_new_tokens
             if entry.sequence.request.num_aligned_frames:
-                if entry.sequence.num_computed_tokens == 0:  # also after a preemption
-                    self._queries[entry.sequence] = []
-                rows = self._runner.read_cross_queries()[begin:end].copy()
-                self._queries[entry.sequence].append(rows)
+                self._keep(entry.sequence, self._runner.read_cross_queries()[begin:end])
             begin = end
+
+    def _keep(self, sequence: Sequence, rows: Rows) -> None:
+        """Keeps rows behind the rows of the tokens before them.
+
+        A preempted prompt goes on where its cached blocks end, and computes later tokens again.
+        """
+        earlier = self._queries.get(sequence, rows[:0])[: sequence.num_computed_tokens]
+        self._queries[sequence] = np.concatenate([earlier, rows])
 
     def finish(self, sequence: Sequence) -> bytes | None:
         """Returns the alignment of a sequence whose prompt is computed, None if none is wanted.
@@ -41,9 +46,6 @@ class Alignments:
         queries = self._queries.pop(sequence, None)
         if queries is None:
             return None
-        matrix = self._runner.align(
-            np.concatenate(queries),
-            self._audio.slot(sequence),
-            sequence.request.num_aligned_frames,
-        )
+        slot, num_frames = self._audio.slot(sequence), sequence.request.num_aligned_frames
+        matrix = self._runner.align(queries, slot, num_frames)
         return matrix.astype("<f4").tobytes()

@@ -230,7 +230,7 @@ class EngineCore:
                 merge(running, waiting, key=attrgetter("order")), someone_decodes=someone_decodes
             )
         except EncodingFailed as error:
-            kind = "vision" if self._info.audio is None else "audio"
+            kind = "vision" if self._info.has_vision else "audio"
             logger.exception("the %s encoder failed", kind)
             for sequence in [*running, *waiting]:
                 if error.digest in _list_digests(sequence.request):
