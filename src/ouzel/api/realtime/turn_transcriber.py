@@ -1,6 +1,5 @@
 """Transcribes a turn: takes a place in the queue of its model, and sends the text as events."""
 
-import itertools
 import logging
 from contextlib import aclosing
 from http import HTTPStatus
@@ -14,6 +13,7 @@ from ouzel.api.http.faults import make_fault
 from ouzel.api.http.refusal_reason import make_refusal_reason
 from ouzel.api.http.request_log import log_exchange
 from ouzel.api.http.request_span import end_message_span
+from ouzel.api.http.socket_exchanges import SocketExchanges
 from ouzel.api.realtime.events import (
     ErrorFacts,
     ServerEvent,
@@ -40,16 +40,15 @@ class TurnTranscriber:
 
     def __init__(self, models: SpeechModels, *, exchange: Exchange, path: str) -> None:
         self._models = models
-        self._exchange = exchange
         self._path = path
-        self._numbers = itertools.count(1)
+        self._exchanges = SocketExchanges(exchange, path)
 
     async def transcribe(self, turn: Turn, outbox: Outbox) -> None:
         """Sends the events of a turn; its last one tells its text or its error.
 
         Raises ClientDisconnected.
         """
-        exchange = self._next_exchange()
+        exchange = self._exchanges.make_next()
         exchange.audio_s = turn.sound.duration_s
         request_id_in_scope.set(exchange.request_id)
         connection_span = span_in_scope.get()
@@ -84,19 +83,8 @@ class TurnTranscriber:
             span_in_scope.set(connection_span)
 
     def log_refused(self, error: OuzelError) -> None:
-        """Logs a message that is invalid or was refused."""
-        exchange = self._next_exchange()
-        exchange.status, exchange.refusal = error.status, make_refusal_reason(error)
-        before = request_id_in_scope.set(exchange.request_id)
-        log_exchange(exchange, "message", self._path)
-        request_id_in_scope.reset(before)
-
-    def _next_exchange(self) -> Exchange:
-        return Exchange(
-            f"{self._exchange.request_id}/{next(self._numbers)}",
-            client=self._exchange.client,
-            key_id=self._exchange.key_id,
-        )
+        """Logs a message that is invalid, or was refused before it became a request."""
+        self._exchanges.log_refused(error)
 
     async def _hold_model(self, turn: Turn, exchange: Exchange, outbox: Outbox) -> None:
         async def choose() -> Services:

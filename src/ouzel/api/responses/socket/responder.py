@@ -1,6 +1,5 @@
 """Answers the requests of a WebSocket event by event, with the successors that steering demands."""
 
-import itertools
 import logging
 from contextlib import ExitStack, aclosing
 from http import HTTPStatus
@@ -14,6 +13,7 @@ from ouzel.api.http.faults import make_fault
 from ouzel.api.http.refusal_reason import make_refusal_reason
 from ouzel.api.http.request_log import log_exchange
 from ouzel.api.http.request_span import end_message_span
+from ouzel.api.http.socket_exchanges import SocketExchanges
 from ouzel.api.responses.event_framing import event_name, obfuscate
 from ouzel.api.responses.socket.events import SteerError
 from ouzel.api.responses.socket.messages import Create
@@ -45,9 +45,8 @@ class Responder:
         self._runs = catalogue.shared.runs
         self._recent = recent
         self._steering = steering
-        self._exchange = exchange
         self._path = path
-        self._numbers = itertools.count(1)
+        self._exchanges = SocketExchanges(exchange, path)
 
     async def respond(self, create: Create, outbox: Outbox) -> None:
         """Answers a request and its successors. Raises ClientDisconnected."""
@@ -62,24 +61,13 @@ class Responder:
 
     def log_refused(self, error: OuzelError) -> None:
         """Logs a message that is invalid, or was refused before it became a request."""
-        exchange = self._next_exchange()
-        exchange.status, exchange.refusal = error.status, make_refusal_reason(error)
-        before = request_id_in_scope.set(exchange.request_id)
-        log_exchange(exchange, "message", self._path)
-        request_id_in_scope.reset(before)
-
-    def _next_exchange(self) -> Exchange:
-        return Exchange(
-            f"{self._exchange.request_id}/{next(self._numbers)}",
-            client=self._exchange.client,
-            key_id=self._exchange.key_id,
-        )
+        self._exchanges.log_refused(error)
 
     async def _respond(
         self, create: Create, outbox: Outbox, *, is_automatic: bool
     ) -> Create | None:
         """Answers one request. Returns the request of its successor, or None."""
-        exchange = self._next_exchange()
+        exchange = self._exchanges.make_next()
         request_id_in_scope.set(exchange.request_id)
         connection_span = span_in_scope.get()
         span = (
