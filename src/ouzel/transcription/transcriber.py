@@ -67,12 +67,9 @@ class Transcriber:
 
     def _check(self, options: TranscriptionOptions) -> str | None:
         """Returns the code of the language; None: it is to be detected."""
-        tokens, audio = self._tokens, self._model.engine.info.audio
-        if options.has_words and not (audio is not None and audio.can_align):
-            raise InvalidRequest(
-                "must not have word: this model has no alignment heads",
-                field="timestamp_granularities",
-            )
+        tokens = self._tokens
+        if options.has_words:
+            check_word_times(self._model)
         if options.task != "transcribe" and options.task not in tokens.tasks:
             raise InvalidRequest("this model only transcribes: it cannot translate", param="model")
         if options.language is None:
@@ -84,3 +81,13 @@ class Transcriber:
                 f"must be one of {known}, given {options.language[:100]!r}", field="language"
             )
         return language
+
+
+def check_word_times(model: ServedModel) -> None:
+    """Raises InvalidRequest if the model cannot tell the times of words."""
+    audio = model.engine.info.audio
+    if audio is None or not audio.can_align:
+        raise InvalidRequest(
+            "must not have word: this model has no alignment heads",
+            field="timestamp_granularities",
+        )

@@ -16,7 +16,6 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.http.framing import SSE
 from ouzel.api.speech.answer import JSON, OpenAiAnswer
 from ouzel.api.speech.endpoint import SpeechEndpoint, WrittenAnswer
-from ouzel.api.speech.transcriptions import check_word_times
 from ouzel.generation import ServedModel
 from ouzel.transcription.events import (
     Segment,
@@ -26,6 +25,7 @@ from ouzel.transcription.events import (
     TranscriptionEvent,
 )
 from ouzel.transcription.options import SpeechTask, TranscriptionOptions
+from ouzel.transcription.transcriber import check_word_times
 from ouzel.wire.options import check_model
 from ouzel.wire.transcription_objects import WordObject, round_time
 from ouzel.wire.transcription_request import (

@@ -9,9 +9,9 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.speech.answer import OpenAiAnswer
 from ouzel.api.speech.endpoint import SpeechEndpoint
-from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.transcription.options import TranscriptionOptions
+from ouzel.transcription.transcriber import check_word_times
 from ouzel.wire.options import check_model
 from ouzel.wire.transcription_objects import (
     SegmentEvent,
@@ -59,16 +59,6 @@ class Translations:
         check_format(fields)
         options = read_speech_options(fields, "translate")
         return options, OpenAiAnswer(fields, options, self._model)
-
-
-def check_word_times(model: ServedModel) -> None:
-    """Raises InvalidRequest if the model cannot tell the times of words."""
-    audio = model.engine.info.audio
-    if audio is None or not audio.can_align:
-        raise InvalidRequest(
-            "must not have word: this model has no alignment heads",
-            field="timestamp_granularities",
-        )
 
 
 def _make_transcriptions(services: Services) -> SpeechEndpoint:
