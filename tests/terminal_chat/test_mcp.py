@@ -176,7 +176,7 @@ def test_servers_and_their_tools_are_listed(chat: Chatting) -> None:
         program.enter("/mcp")
         program.wait_for("[asks; changes nothing, says the server] Adds.")
         program.enter(ADD)
-        program.wait_for(QUESTION, times=2)
+        program.wait_for(QUESTION)
         program.press("a\r")
         program.wait_for("the sum is 5")
         program.enter("/mcp")
@@ -184,7 +184,7 @@ def test_servers_and_their_tools_are_listed(chat: Chatting) -> None:
         program.enter("/mcp ask")
         program.wait_for("all tools of MCP servers wait")
         program.enter(write_call("add", {"a": 20, "b": 3}).replace("\n", " "))
-        program.wait_for(QUESTION)
+        program.wait_for(QUESTION, times=2)
         program.press("n\r")
         program.wait_for_prompt()
 
