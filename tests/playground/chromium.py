@@ -168,6 +168,11 @@ class User:
         self.page.goto(self.url)
         self.page.wait_for_selector("body.ready")
 
+    def reload(self) -> None:
+        """Loads the page again and waits until it listens to its controls."""
+        self.page.reload()
+        self.page.wait_for_selector("body.ready")
+
     def ask(self, text: str) -> str:
         """Returns the answer when it is complete."""
         self.page.wait_for_selector("#send:visible")  # an answer from before may still go on

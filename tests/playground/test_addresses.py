@@ -33,8 +33,7 @@ def test_back_forward_and_reload_show_the_conversation_of_the_address(user: User
     page.go_forward()
     expect(page).to_have_url(second)
     expect(page.locator("#title")).to_have_text("second")
-    page.reload()
-    page.wait_for_selector("body.ready")
+    user.reload()
     user.expect_texts("second", "second")
     page.locator("#conversations .title", has_text="first").click()
     expect(page).to_have_url(first)
@@ -90,8 +89,7 @@ def test_the_address_follows_a_conversation_to_the_browser(user: User) -> None:
     page.route("**/v1/conversations/**", lambda route: route.fulfill(status=500, body="{}"))
     user.ask("kept here")
     expect(page).to_have_url(re.compile("#/c/local-"))
-    page.reload()
-    page.wait_for_selector("body.ready")
+    user.reload()
     user.expect_texts("kept there", "kept there", "kept here", "kept here")
 
 

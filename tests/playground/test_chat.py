@@ -311,7 +311,7 @@ def test_settings_have_the_models_defaults_and_the_ranges_of_the_api(
     assert page.get_attribute("#set-temperature", "placeholder") == "1"
     assert "≥ 0, ≤ 2" in page.locator(".field", has=page.locator("#set-temperature")).inner_text()
     page.fill("#set-temperature", "0.3")
-    page.reload()
+    user.reload()
     user.open_settings()
     assert page.input_value("#set-temperature") == "0.3"
     page.get_by_role("button", name="Reset all settings").click()

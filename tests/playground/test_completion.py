@@ -109,8 +109,7 @@ def test_a_chat_model_continues_texts_by_a_link(user: User) -> None:
     _press(user, "Continue")
     _wait(user)
     assert _text(user) == "xyxy"
-    user.page.reload()
-    user.page.wait_for_selector("body.ready")
+    user.reload()
     expect(user.page.locator("#completion-text")).to_be_focused()  # the address stays
     assert _text(user) == "xyxy"
     user.page.click("#new")

@@ -99,8 +99,7 @@ def test_a_key_is_asked_for_and_stays_in_the_tab(guarded: RunningServer, page: P
     assert "Bearer $API_KEY" in page.locator("pre.request").inner_text()
     assert "sk-right" not in page.locator("pre.request").inner_text()
     page.keyboard.press("Escape")
-    page.reload()
-    page.wait_for_selector("body.ready")
+    user.reload()
     other = page.context.new_page()
     other.goto(guarded.url)
     expect(other.locator("dialog #api-key")).to_be_visible()
@@ -344,8 +343,7 @@ def test_the_theme_stays(user: User) -> None:
     user.page.click("#theme")
     user.page.click("#theme")
     assert user.page.locator("#theme").inner_text() == "Theme: dark"
-    user.page.reload()
-    user.page.wait_for_selector("body.ready")
+    user.reload()
     assert user.page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 

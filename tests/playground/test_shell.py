@@ -88,8 +88,7 @@ def test_the_page_opens_without_its_server(installable: Page, front: Front) -> N
         user.ask("hello")
         _wait_for_copy(user)
         front.behind = None
-        user.page.reload()
-        user.page.wait_for_selector("body.ready")
+        user.reload()
         expect(user.page.locator("#no-chat")).to_contain_text("The server is away.")
         expect(user.page.locator("#composer")).to_be_hidden()
         user.expect_titles("hello")
@@ -113,8 +112,7 @@ def test_only_the_shell_is_kept(installable: Page) -> None:
         user.page.wait_for_selector("body.ready")
         user.ask("hello")
         _wait_for_copy(user)
-        user.page.reload()
-        user.page.wait_for_selector("body.ready")
+        user.reload()
         user.ask("hello")
         found = user.page.evaluate(_CACHED)
     assert len({build for build, _, _ in found}) == 1
@@ -134,8 +132,7 @@ def test_a_page_of_this_build_loads_its_files_from_the_copy(
         user.open()
         _wait_for_copy(user)
         front.paths.clear()
-        user.page.reload()
-        user.page.wait_for_selector("body.ready")
+        user.reload()
     assert "/" in front.paths
     files = [path for path in front.paths if path.startswith("/playground/modules/")]
     assert files == []
@@ -153,8 +150,7 @@ def test_another_version_replaces_the_copy_and_is_never_mixed(
 
         front.build = "f" * 24
         front.paths.clear()
-        user.page.reload()
-        user.page.wait_for_selector("body.ready")
+        user.reload()
         # the new page came from the server as a whole
         assert "/playground/modules/main.js" in front.paths
         while {build for build, _, _ in user.page.evaluate(_CACHED)} != {front.build}:
@@ -188,8 +184,7 @@ def test_a_person_forgets_the_copy(installable: Page, front: Front) -> None:
             expect(user.page.locator("#offline-copy")).to_have_text(name)
         assert violations(user.page) == []
         assert user.page.evaluate(_CACHED) == []
-        user.page.reload()
-        user.page.wait_for_selector("body.ready")
+        user.reload()
         registrations = "navigator.serviceWorker.getRegistrations().then(all => all.length)"
         assert user.page.evaluate(registrations) == 0
         user.open_settings()
