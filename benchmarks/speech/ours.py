@@ -17,7 +17,7 @@ from ouzel.audio.sound import Sound
 from ouzel.observability import Metrics
 from ouzel.serve.in_process_app import read_own_model
 from ouzel.serve.model_host import ModelHost
-from ouzel.serve.open_speech import OpenSpeech
+from ouzel.serve.open_speech import OpenSpeech, open_voice_detector
 from ouzel.transcription.events import Transcription
 from ouzel.transcription.options import TranscriptionOptions
 
@@ -26,7 +26,7 @@ def load_ours(arguments: Sequence[str]) -> Transcribe:
     options, checked = read_own_model(arguments, command="serve")
     loop = asyncio.new_event_loop()
     model = loop.run_until_complete(ModelHost(options).serve(checked))
-    speech = OpenSpeech(options.audio)
+    speech = OpenSpeech(options.audio, open_voice_detector(options.audio))
     transcriber = speech.services.make_transcriber(model, Metrics(model.names[0]))
 
     def transcribe(task: Task) -> list[Heard]:

@@ -33,3 +33,11 @@ class AudioConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_audio_decoders: Annotated[
         int, Meta(ge=1, le=256), option("Most sound files that are decoded at the same time.")
     ] = 2
+    vad_model: Annotated[
+        str,
+        option(
+            "File of the model that finds speech in sounds: silero_vad_16k_sequence.onnx of the "
+            "Python package silero-vad.",
+            unset="pauses are found by the level of the sound",
+        ),
+    ] = ""

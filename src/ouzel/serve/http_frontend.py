@@ -32,7 +32,7 @@ from ouzel.serve.model_puller import ChildPuller
 from ouzel.serve.on_demand_models import OnDemandModels
 from ouzel.serve.open_containers import open_containers
 from ouzel.serve.open_models import CheckedModel
-from ouzel.serve.open_speech import OpenSpeech
+from ouzel.serve.open_speech import OpenSpeech, open_voice_detector
 from ouzel.serve.open_store import open_configured_store
 from ouzel.serve.prompt_files import open_prompts, reload_prompts
 from ouzel.serve.reloading import Reread, reloading
@@ -40,6 +40,7 @@ from ouzel.serve.served_model import load_served_model
 from ouzel.serve.signals import wait_for_first
 from ouzel.serve.start_plan import PlannedModel
 from ouzel.store.base import Store
+from ouzel.transcription.model_activity import ModelDetector
 from ouzel.types.engine_info import EngineInfo
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ async def open_frontend(
     """Opens the store, and waits for the engine of the first model. Raises OuzelError."""
     containers = await open_containers(options.hosted_tools)
     prompts = await asyncio.to_thread(open_prompts, options.server.prompts)
+    detector = await asyncio.to_thread(open_voice_detector, options.audio)
     store = await open_configured_store(options.store)
     try:
         models = [] if first is None else [await _load_first(options, first)]
@@ -66,7 +68,14 @@ async def open_frontend(
             await store.close()
         raise
     return HttpFrontend(
-        options, models, store, containers, prompts=prompts, host=host, traces=traces
+        options,
+        models,
+        store,
+        containers,
+        prompts=prompts,
+        detector=detector,
+        host=host,
+        traces=traces,
     )
 
 
@@ -92,17 +101,20 @@ class HttpFrontend:
         containers: Containers | None,
         *,
         prompts: PromptLibrary,
+        detector: ModelDetector | None,
         host: ModelHost,
         traces: "Traces | None",
     ) -> None:
-        """`containers` run the code of models; None if the sandbox is off."""
+        """`containers` run the code of models; None if the sandbox is off. `detector` finds speech
+        in sounds; None: the level of the sound does.
+        """
         self._options = options
         self._store = store
         self._containers = containers
         self._prompts = prompts
         self._host = host
         self._traces = traces
-        self._speech = OpenSpeech(options.audio)
+        self._speech = OpenSpeech(options.audio, detector)
         catalogue = self._catalogue = Catalogue(
             models,
             options.limits,

@@ -1,19 +1,36 @@
 """Makes the parts of a server that turn sound files into text."""
 
+from pathlib import Path
+
 from ouzel.api.endpoint.speech_services import SpeechServices
 from ouzel.audio.decoder import AudioDecoder
 from ouzel.audio.mel import MelSpectrogram
 from ouzel.config.audio import AudioConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
+from ouzel.transcription.live.speech_probability import LiveEnergyDetector
+from ouzel.transcription.model_activity import ModelDetector
 from ouzel.transcription.transcriber import Transcriber
+from ouzel.transcription.voice_activity import EnergyDetector
 from ouzel.worker_threads import WorkerThreads
+
+
+def open_voice_detector(config: AudioConfig) -> ModelDetector | None:
+    """Returns the detector of the option vad_model; None without it. Raises ModelLoadError."""
+    if not config.vad_model:
+        return None
+    # This process needs no OpenVINO without the option.
+    from ouzel.backends.openvino.voice_detector import VoiceDetector  # noqa: PLC0415
+
+    detector = VoiceDetector(Path(config.vad_model))
+    return ModelDetector(detector.start, detector.frame_samples)
 
 
 class OpenSpeech:
     """Owns the decoder of sound files, and the threads that read whole sounds."""
 
-    def __init__(self, config: AudioConfig) -> None:
+    def __init__(self, config: AudioConfig, detector: ModelDetector | None) -> None:
+        self._activity = EnergyDetector() if detector is None else detector
         self._decoder = AudioDecoder(config)
         self._threads = WorkerThreads("sounds", config.max_audio_decoders)
         self.services = SpeechServices(
@@ -21,6 +38,7 @@ class OpenSpeech:
             make_transcriber=self._make_transcriber,
             max_file_bytes=config.max_audio_file_bytes,
             max_sound_s=config.max_audio_seconds,
+            make_activity=LiveEnergyDetector if detector is None else detector.start_live,
         )
 
     def close(self) -> None:
@@ -32,5 +50,10 @@ class OpenSpeech:
         assert shape is not None, "a speech model tells the shape of its sound"
         assert tokens is not None, "a speech model has the tokens of a transcript"
         return Transcriber(
-            model, metrics, tokens, MelSpectrogram(shape.num_mel_bins), self._threads
+            model,
+            metrics,
+            tokens,
+            MelSpectrogram(shape.num_mel_bins),
+            self._threads,
+            voice_activity=self._activity,
         )

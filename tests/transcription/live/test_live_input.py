@@ -16,7 +16,7 @@ DETECTION = VoiceDetection(silence_duration_ms=500)
 
 
 def make_input(detection: VoiceDetection | None = DETECTION, max_samples: int = LIMIT) -> LiveInput:
-    live = LiveInput(max_samples=max_samples)
+    live = LiveInput(LiveEnergyDetector, max_samples=max_samples)
     live.configure(InputFormat.PCM, detection)
     return live
 

@@ -9,6 +9,7 @@ from ouzel.config.audio import AudioConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
 from ouzel.transcription.events import TranscriptionEvent
+from ouzel.transcription.live.speech_probability import LiveEnergyDetector, LiveVoiceActivity
 from ouzel.transcription.options import TranscriptionOptions
 
 
@@ -55,3 +56,5 @@ class SpeechServices:
     make_transcriber: MakeTranscriber
     max_file_bytes: int  # limit of one sound file: max_audio_file_bytes
     max_sound_s: float = AudioConfig().max_audio_seconds
+    # makes the detector of speech for a sound that arrives
+    make_activity: Callable[[], LiveVoiceActivity] = LiveEnergyDetector

@@ -12,6 +12,7 @@ from ouzel.api.realtime.live_session import LiveSession
 from ouzel.api.realtime.speech_models import SpeechModels
 from ouzel.api.realtime.turn_transcriber import TurnTranscriber
 from ouzel.audio.sound import SAMPLE_BYTES, SAMPLE_RATE
+from ouzel.transcription.live.speech_probability import LiveEnergyDetector
 
 _INTENT = "transcription"
 _PROTOCOL = "realtime"
@@ -27,10 +28,11 @@ class RealtimeSocket:
         query.choice("intent", _INTENT, (_INTENT,))
         model_name = query.text("model")
         await self._models.check(model_name or "")
-        limits = self._shared.limits
+        limits, speech = self._shared.limits, self._shared.speech
         session = LiveSession(
             self._models,
             self._shared.threads,
+            LiveEnergyDetector if speech is None else speech.make_activity,
             model_name=model_name,
             max_samples=self._limit_samples(),
             lifetime_s=limits.websocket_lifetime_s,

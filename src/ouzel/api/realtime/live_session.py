@@ -1,7 +1,7 @@
 """Obeys the messages of one session: changes it, takes its sound, and queues its turns."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import assert_never
 
@@ -29,6 +29,7 @@ from ouzel.audio.sound import Sound
 from ouzel.errors import Overloaded
 from ouzel.responses.output_items import new_id
 from ouzel.transcription.live.live_input import LiveInput, TurnStarted, TurnStopped
+from ouzel.transcription.live.speech_probability import LiveVoiceActivity
 from ouzel.worker_threads import PreparationThreads
 
 # samples of G.711 take four times the bytes when they are 16-bit integers at 16 kHz
@@ -42,6 +43,7 @@ class LiveSession:
         self,
         models: SpeechModels,
         threads: PreparationThreads,
+        make_activity: Callable[[], LiveVoiceActivity],
         *,
         model_name: str | None,
         max_samples: int,
@@ -53,7 +55,7 @@ class LiveSession:
         self._id = new_id("sess")
         self._expires_at = int(time.time() + lifetime_s)
         self._session = make_session(model_name)
-        self._input = LiveInput(max_samples=max_samples)
+        self._input = LiveInput(make_activity, max_samples=max_samples)
         self._input.configure(self._session.input_format, self._session.detection)
         self._item_id: str | None = None  # the item of the turn in progress
         self._previous_item_id: str | None = None

@@ -1,5 +1,6 @@
 """Takes the sound of one session, and cuts it into turns: at pauses, or where the client says."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -10,7 +11,7 @@ from ouzel.audio.sound import SAMPLE_RATE, Sound
 from ouzel.errors import InvalidRequest
 from ouzel.transcription.live.input_buffer import InputBuffer
 from ouzel.transcription.live.intake import InputFormat, Intake, compute_duration_s
-from ouzel.transcription.live.speech_probability import LiveEnergyDetector
+from ouzel.transcription.live.speech_probability import LiveVoiceActivity
 from ouzel.transcription.live.turn_detector import SpeechStarted, SpeechStopped, TurnDetector
 from ouzel.transcription.options import VoiceDetection
 
@@ -37,8 +38,11 @@ class TurnStopped:
 class LiveInput:
     """Has no lock: one thread at a time may call it."""
 
-    def __init__(self, *, max_samples: int) -> None:
-        """`max_samples` limits a turn, which stays in memory until it ends."""
+    def __init__(self, make_activity: Callable[[], LiveVoiceActivity], *, max_samples: int) -> None:
+        """`make_activity` makes the detector of a sound. `max_samples` limits a turn, which stays
+        in memory until it ends.
+        """
+        self._make_activity = make_activity
         self._max_samples = max_samples
         self._buffer = InputBuffer()
         self._format = InputFormat.PCM
@@ -71,7 +75,7 @@ class LiveInput:
         elif self._detector is None:
             self._origin = self._buffer.end
             self._detector = TurnDetector(
-                LiveEnergyDetector(), detection, max_samples=self._max_samples
+                self._make_activity(), detection, max_samples=self._max_samples
             )
             self._buffer.drop_before(self._buffer.end)
         else:
