@@ -14,6 +14,7 @@ from ouzel.backends.openvino.weights.quantized.stored import QuantizedCheckpoint
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files, holds_tensors
 from ouzel.backends.openvino.weights.source import Tensors
 from ouzel.backends.openvino.weights.whisper import WhisperCheckpoint
+from ouzel.backends.openvino.weights.whisper_ir import WhisperIr, holds_whisper_ir, list_files
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.checkpoint.model_files import read_config_json
 from ouzel.gguf.files import find_gguf, holds_gguf, list_projectors
@@ -40,6 +41,8 @@ def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
         return StoredWeights([*files, *encoders], lambda: _open_gguf(files, encoders), "gguf")
     if not holds_tensors(directory) and (file := find_whisper_file(directory)) is not None:
         return _find_whisper(file)
+    if not holds_tensors(directory) and holds_whisper_ir(directory):
+        return StoredWeights(list_files(directory), lambda: _open_whisper_ir(directory))
     quantization = read_quantization(config)
     if quantization is None:
         return StoredWeights(find_files(directory), lambda: (Checkpoint(directory), ""))
@@ -61,6 +64,11 @@ def _find_encoders(directory: Path) -> list[Path]:
 def _open_gguf(files: list[Path], encoders: list[Path]) -> tuple[Tensors, str]:
     checkpoint = GgufCheckpoint(files, encoders)
     return checkpoint, f"GGUF of {', '.join(checkpoint.block_types)}"
+
+
+def _open_whisper_ir(directory: Path) -> tuple[Tensors, str]:
+    checkpoint = WhisperIr(directory)
+    return checkpoint, f"OpenVINO IR of {', '.join(checkpoint.types)}"
 
 
 def _find_whisper(file: Path) -> StoredWeights:
