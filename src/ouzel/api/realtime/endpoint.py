@@ -7,6 +7,7 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.http.query import Query
+from ouzel.api.http.socket_life import SocketLife
 from ouzel.api.realtime.connection import Connection
 from ouzel.api.realtime.live_session import LiveSession
 from ouzel.api.realtime.speech_models import SpeechModels
@@ -47,13 +48,11 @@ class RealtimeSocket:
             await send({"type": "websocket.accept", "subprotocol": _choose_protocol(scope)})
             with self._shared.bodies.share() as share:
                 await Connection(
+                    SocketLife(limits, receive, send),
                     session,
                     transcriber,
-                    limits,
                     share=share,
                     threads=self._shared.threads,
-                    receive=receive,
-                    send=send,
                 ).serve()
 
     def _limit_samples(self) -> int:

@@ -6,6 +6,7 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.body_budget import Share
 from ouzel.api.http.exchange import get_exchange
+from ouzel.api.http.socket_life import SocketLife
 from ouzel.api.responses.socket.connection import Connection
 from ouzel.api.responses.socket.responder import Responder
 from ouzel.api.responses.socket.steering import Steering
@@ -62,13 +63,12 @@ class ResponsesSocket:
             path=path,
         )
         return Connection(
+            SocketLife(self._limits, receive, send),
             responder,
             steering,
-            self._limits,
             share=share,
             threads=self._catalogue.shared.threads,
-            receive=receive,
-            send=send,
+            max_waiting_bytes=self._limits.max_body_bytes,
         )
 
 
