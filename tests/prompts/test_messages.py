@@ -166,7 +166,7 @@ PDF = "data:application/pdf;base64,JVBERi0xLjQK"
         (
             [USER, {"role": "assistant", "audio": {"id": "a"}}],
             "messages[1].audio",
-            "this model reads text only",
+            "this server keeps no sounds",
         ),
         (
             [{"role": "tool", "content": "x", "tool_call_id": 1}],
