@@ -8,14 +8,34 @@ from ouzel.engine.base import ImageRunner
 from ouzel.engine.core import EngineCore
 from tests.backends.conftest import Load
 from tests.backends.forward import relative_error
-from tests.backends.hearing_golden import NAMES, HearingGolden, read_hearing_golden
+from tests.backends.hearing_golden import (
+    NAMES,
+    SEEING,
+    HearingGolden,
+    make_sound,
+    read_hearing_golden,
+)
 from tests.backends.vision_golden import LimitedRunner, encode_image
-from tests.engine.requests import run, run_alone
+from tests.engine.requests import Result, run, run_alone
 
 
 @pytest.fixture(scope="module", params=NAMES)
 def golden(request: pytest.FixtureRequest) -> HearingGolden:
     return read_hearing_golden(request.param)
+
+
+@pytest.fixture(scope="module", params=SEEING)
+def seeing(request: pytest.FixtureRequest) -> HearingGolden:
+    return read_hearing_golden(request.param)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_spectrograms_equal_transformers(seeing: HearingGolden, number: int) -> None:
+    features = seeing.processor.compute_features(make_sound(number))
+
+    expected = seeing.arrays[f"mel.{number}"]
+    assert features.shape == expected.shape
+    assert np.abs(features - expected).max() < 1e-6
 
 
 def test_features_equal_transformers(golden: HearingGolden, load: Load) -> None:
@@ -35,12 +55,54 @@ def test_prompt_logprobs_and_greedy_tokens_equal_transformers(
 
     result = run_alone(engine, golden.request(count, num_prompt_logprobs=1))[0]
 
+    assert find_largest_difference(golden, result, count) < 1e-4
+    assert result.token_ids == golden.greedy(count)
+
+
+def find_largest_difference(golden: HearingGolden, result: Result, count: int | str) -> float:
+    """Returns the largest difference between log probabilities of the prompt's tokens."""
     rows = golden.arrays[f"logits.{count}"][:-1].astype(np.float64)
     token_ids = golden.prompt(count)[1:]
     expected = rows[np.arange(len(rows)), token_ids] - np.log(np.exp(rows).sum(axis=1))
     logprobs = np.array([position.sampled.logprob for position in result.prompt_logprobs])
-    assert np.abs(logprobs - expected).max() < 1e-4
-    assert result.token_ids == golden.greedy(count)
+    return float(np.abs(logprobs - expected).max())
+
+
+def test_pictures_beside_sounds_equal_transformers(seeing: HearingGolden, load: Load) -> None:
+    runner = load(seeing.directory)
+    features = np.concatenate([encode_image(runner, each) for each in seeing.mixed()], axis=1)
+
+    result = run_alone(EngineCore(runner), seeing.mixed_request(num_prompt_logprobs=1))[0]
+
+    assert relative_error(features, seeing.arrays["features.mixed"][None]) < 1e-4
+    assert find_largest_difference(seeing, result, "mixed") < 1e-4
+    assert result.token_ids == seeing.greedy("mixed")
+
+
+@pytest.mark.parametrize("chunk", [7, 45])
+def test_chunks_of_a_prompt_with_pictures_and_sounds_give_the_same_tokens(
+    seeing: HearingGolden, load: Load, chunk: int
+) -> None:
+    engine = EngineCore(LimitedRunner(load(seeing.directory), chunk), prefix_caching=False)
+
+    result = run_alone(engine, seeing.mixed_request(max_tokens=8))[0]
+
+    assert result.token_ids == seeing.greedy("mixed")[:8]
+
+
+def test_mixed_requests_beside_others_and_from_the_cache_give_the_same_tokens(
+    seeing: HearingGolden, load: Load
+) -> None:
+    engine = EngineCore(load(seeing.directory))
+    requests = [seeing.mixed_request(), seeing.request(1), seeing.mixed_request()]
+
+    results = run(engine, requests)
+    again = run_alone(engine, seeing.mixed_request())[0]
+
+    for request, name in zip(requests, ("mixed", 1, "mixed"), strict=True):
+        assert results[request.request_id, 0].token_ids == seeing.greedy(name)
+    assert again.token_ids == seeing.greedy("mixed")
+    assert again.final.num_cached_tokens >= 64
 
 
 @pytest.mark.parametrize("chunk", [7, 45])
