@@ -1,11 +1,16 @@
 """Compares audio encoders, and prompts with sounds, with transformers in float32."""
 
+import json
+import shutil
+from pathlib import Path
+
 import msgspec
 import numpy as np
 import pytest
 
 from ouzel.engine.base import ImageRunner
 from ouzel.engine.core import EngineCore
+from ouzel.errors import ModelLoadError
 from tests.backends.conftest import Load
 from tests.backends.forward import relative_error
 from tests.backends.hearing_golden import (
@@ -17,6 +22,8 @@ from tests.backends.hearing_golden import (
 )
 from tests.backends.vision_golden import LimitedRunner, encode_image
 from tests.engine.requests import Result, run, run_alone
+
+Json = dict[str, object]
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -160,3 +167,30 @@ def test_features_in_the_serving_precision_are_near_transformers(
     features = np.concatenate([encode_image(runner, each) for each in golden.sounds(3)], axis=1)
 
     assert relative_error(features, golden.arrays["features.3"][None]) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"attention_context_left": 9}, "attention_context_left 9 is not supported; supported: 13"),
+        (
+            {"attention_context_right": 1},
+            "attention_context_right 1 is not supported; supported: 0",
+        ),
+        ({"num_attention_heads": 3}, "hidden_size 32 is not supported; supported: a multiple of 6"),
+        ({"subsampling_conv_channels": [126, 4]}, "must be a multiple of 4"),
+        ({"attention_logit_cap": 0.0}, "attention_logit_cap 0.0 is not supported"),
+        ({"hidden_act": "selu"}, "hidden_act selu is not supported"),
+        ({"output_proj_dims": 25}, "output_proj"),
+    ],
+)
+def test_a_config_that_the_encoder_does_not_support_is_refused(
+    seeing: HearingGolden, tmp_path: Path, load: Load, changes: Json, complaint: str
+) -> None:
+    shutil.copytree(seeing.directory, tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    config["audio_config"] |= changes
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+
+    with pytest.raises(ModelLoadError, match=complaint):
+        load(tmp_path / "model")
