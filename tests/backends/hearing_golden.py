@@ -20,7 +20,8 @@ from tests.engine.requests import make_request
 
 GOLDEN = Path(__file__).parent / "golden_hearing"
 NAMES = sorted(path.name for path in GOLDEN.iterdir())
-SEEING = [name for name in NAMES if name == "gemma4"]  # checkpoints that see, too
+SEEING = ["gemma4"]  # checkpoints that see, too
+WITH_LAYERS = [name for name in NAMES if name != "gemma4_unified"]  # have encoders of several parts
 SOUND_TOKEN = 7
 IMAGE_TOKEN = 6
 SOUND_LENGTHS = (16_480, 8_000, 40_123)  # in samples

@@ -16,6 +16,7 @@ from tests.backends.forward import relative_error
 from tests.backends.hearing_golden import (
     NAMES,
     SEEING,
+    WITH_LAYERS,
     HearingGolden,
     make_sound,
     read_hearing_golden,
@@ -37,10 +38,13 @@ def seeing(request: pytest.FixtureRequest) -> HearingGolden:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_spectrograms_equal_transformers(seeing: HearingGolden, number: int) -> None:
-    features = seeing.processor.compute_features(make_sound(number))
+@pytest.mark.parametrize("name", ["gemma4", "gemma4_unified"])
+def test_spectrograms_equal_transformers(name: str, number: int) -> None:
+    stored = read_hearing_golden(name)
 
-    expected = seeing.arrays[f"mel.{number}"]
+    features = stored.processor.compute_features(make_sound(number))
+
+    expected = stored.arrays[f"mel.{number}"]
     assert features.shape == expected.shape
     assert np.abs(features - expected).max() < 1e-6
 
@@ -151,8 +155,10 @@ def test_another_sound_gives_other_logprobs(golden: HearingGolden, load: Load) -
     assert abs(logprobs[0] - logprobs[1]) > 1e-3
 
 
-def test_an_encoder_runs_in_parts(golden: HearingGolden, load: Load) -> None:
+@pytest.mark.parametrize("name", WITH_LAYERS)
+def test_an_encoder_runs_in_parts(name: str, load: Load) -> None:
     """Steps of other requests run between two parts."""
+    golden = read_hearing_golden(name)
     runner = load(golden.directory)
     assert isinstance(runner, ImageRunner)
     parts = runner.encode(golden.sounds(1)[0])

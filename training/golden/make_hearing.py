@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import (
     Gemma4AudioFeatureExtractor,
+    Gemma4UnifiedAudioFeatureExtractor,
     Qwen2AudioConfig,
     Qwen2AudioForConditionalGeneration,
     WhisperFeatureExtractor,
@@ -127,6 +128,34 @@ def make_gemma4() -> Any:
     return random_model(Case(settings, factors=CALM, dtype=torch.float16), 0)
 
 
+def make_gemma4_unified() -> Any:
+    settings = {
+        "model_type": "gemma4_unified",
+        "image_token_id": IMAGE_TOKEN,
+        "video_token_id": 5,
+        "audio_token_id": SOUND_TOKEN,
+        "tie_word_embeddings": False,
+        "text_config": {
+            **{key: each for key, each in gemma4_vision.TEXT.items() if "per_layer" not in key},
+            "model_type": "gemma4_unified_text",
+            "vocab_size": VOCAB_SIZE,
+            "num_hidden_layers": 3,
+            "layer_types": [SLIDING, SLIDING, FULL],
+            "attention_k_eq_v": True,
+            "num_global_key_value_heads": 1,
+            "use_bidirectional_attention": "vision",
+        },
+        "vision_config": {
+            "patch_size": 4,
+            "mm_embed_dim": 16,
+            "mm_posemb_size": 8,
+            "output_proj_dims": 16,
+        },
+        "audio_config": {"audio_embed_dim": 640},
+    }
+    return random_model(Case(settings, factors=CALM, dtype=torch.float16), 0)
+
+
 def see_as_gemma4(pixels: list[Any]) -> tuple[Json, list[int]]:
     unit = gemma4_vision.UNIT
     counts = [(each.shape[2] // unit) * (each.shape[3] // unit) for each in pixels]
@@ -141,6 +170,14 @@ CASES = {
         mask=("input_features_mask", "input_features_mask"),
         num_tokens=lambda num_frames: -(-(-(-num_frames // 2)) // 2),
         see=see_as_gemma4,
+        stores_features=True,
+    ),
+    "gemma4_unified": HearingCase(
+        make_gemma4_unified,
+        Gemma4UnifiedAudioFeatureExtractor(),
+        options={},
+        mask=("input_features_mask", "input_features_mask"),
+        num_tokens=lambda num_frames: num_frames,
         stores_features=True,
     ),
     "qwen2_audio": HearingCase(
