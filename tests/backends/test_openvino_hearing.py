@@ -105,13 +105,15 @@ def test_mixed_requests_beside_others_and_from_the_cache_give_the_same_tokens(
     seeing: HearingGolden, load: Load
 ) -> None:
     engine = EngineCore(load(seeing.directory))
-    requests = [seeing.mixed_request(), seeing.request(1), seeing.mixed_request()]
+    mixed = [seeing.mixed_request(), seeing.mixed_request()]
+    heard = seeing.request(1)
 
-    results = run(engine, requests)
+    results = run(engine, [mixed[0], heard, mixed[1]])
     again = run_alone(engine, seeing.mixed_request())[0]
 
-    for request, name in zip(requests, ("mixed", 1, "mixed"), strict=True):
-        assert results[request.request_id, 0].token_ids == seeing.greedy(name)
+    for request in mixed:
+        assert results[request.request_id, 0].token_ids == seeing.greedy("mixed")
+    assert results[heard.request_id, 0].token_ids == seeing.greedy(1)
     assert again.token_ids == seeing.greedy("mixed")
     assert again.final.num_cached_tokens >= 64
 

@@ -28,9 +28,9 @@ class MagnitudeMel:
     min_hz: float
     max_hz: float
     floor: float  # is added to each value before the logarithm
-    factor: float = 1.0  # of the samples
-    means: tuple[float, ...] = ()  # of each bin, subtracted from the logarithms; empty: zeros
-    deviations: tuple[float, ...] = ()  # of each bin, divide the differences; empty: ones
+    factor: float = 1.0  # multiplies the samples
+    means: tuple[float, ...] = ()  # are subtracted from the logarithms of each bin; empty: zeros
+    deviations: tuple[float, ...] = ()  # divide the differences of each bin; empty: ones
 
     def count_frames(self, num_samples: int) -> int:
         """Returns the number of frames that have samples of the sound, and one sample behind."""
@@ -55,7 +55,8 @@ class MagnitudeMel:
             values -= np.array(self.means)
         if self.deviations:
             values /= np.array(self.deviations)
-        return np.ascontiguousarray(values.T, np.float32)
+        features: Spectrogram = np.ascontiguousarray(values.T, np.float32)
+        return features
 
     @property
     def _before(self) -> int:
@@ -66,7 +67,8 @@ class MagnitudeMel:
     def _taper(self) -> NDArray[np.float32]:
         """Returns the periodic Hann window."""
         angles = 2 * np.pi / self.frame_size * np.arange(self.frame_size)
-        return (0.5 - 0.5 * np.cos(angles)).astype(np.float32)
+        taper: NDArray[np.float32] = (0.5 - 0.5 * np.cos(angles)).astype(np.float32)
+        return taper
 
     @cached_property
     def _filters(self) -> NDArray[np.float64]:

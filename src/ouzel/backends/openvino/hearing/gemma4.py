@@ -31,7 +31,7 @@ TOWER = "audio_tower."
 # inputs: the rows of each chunk, the rows that a chunk attends to, and the forbidden pairs
 QUERY_ROWS, KEY_ROWS, MASK = "query_rows", "key_rows", "mask"
 _NORM = Norm(1e-6)  # norms that do not read rms_norm_eps
-_LONGEST_WAVE = 10_000.0  # of the sinusoids of distances
+_LONGEST_WAVE = 10_000.0  # the longest sinusoid of the distances, over 2 pi
 _HIDDEN = -1e9  # is added to the logits of forbidden pairs
 
 
@@ -42,7 +42,7 @@ class Gemma4HearingShape:
     hidden_size: int
     num_layers: int
     num_heads: int
-    channels: tuple[int, int]  # of the convolutions over the spectrogram
+    channels: tuple[int, int]  # outputs of the two convolutions over the spectrogram
     kernel: int  # rows of the convolution in a layer
     chunk: int  # rows that are computed together; each attends to itself and chunk - 1 before it
     softcap: float
@@ -266,8 +266,6 @@ def distance_logits(
     flat = ops.reshape(longer, integers(0, 0, -1), True)
     flat = part(flat, 0, shape.chunk * context, -1)
     return ops.reshape(flat, integers(0, 0, shape.chunk, context), True)
-    begin, end = integers(0, 0, 0, 0), integers(0, 0, 0, missing)
-    longer = ops.pad(products, begin, end, "constant", real(0))
 
 
 def sinusoids(longest: int, size: int) -> NDArray[np.float32]:
