@@ -167,8 +167,8 @@ def test_marks_of_the_template_in_a_pdf_are_text(http: httpx.Client) -> None:
 
 
 SCANNED = (
-    "must be a PDF with text, given 2 pages without any: this model reads text only, a scan needs "
-    "a model that reads pictures"
+    "must be a PDF with text, given 2 pages without any: a scan needs a model that reads pictures, "
+    "and this model reads none"
 )
 REFUSED: dict[str, tuple[str, Json, str, str]] = {
     "a scan in a chat": (

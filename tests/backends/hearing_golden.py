@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 from ouzel.audio.sound import SAMPLE_RATE, Sound
 from ouzel.prompts.hearing.base import SoundProcessor
 from ouzel.prompts.hearing.loader import load_sound_processor
-from ouzel.types.engine_request import EngineRequest, SoundInput
+from ouzel.types.engine_request import EngineRequest, ImageInput, MediaInput, SoundInput
+from tests.backends.vision_golden import find_runs
 from tests.engine.requests import make_request
 
 GOLDEN = Path(__file__).parent / "golden_hearing"
 NAMES = sorted(path.name for path in GOLDEN.iterdir())
+SEEING = ["gemma4"]  # checkpoints that see, too
+WITH_LAYERS = [name for name in NAMES if name != "gemma4_unified"]  # have encoders of several parts
 SOUND_TOKEN = 7
+IMAGE_TOKEN = 6
 SOUND_LENGTHS = (16_480, 8_000, 40_123)  # in samples
 
 
@@ -38,17 +42,18 @@ def make_sound(number: int) -> Sound:
 class HearingGolden:
     """A checkpoint that hears, and prompts with one, two and three sounds.
 
-    The arrays also have the values that transformers computes.
+    A checkpoint that sees, too, has the prompt "mixed": a picture, two sounds, and a picture. The
+    arrays also have the values that transformers computes.
     """
 
     directory: Path
     processor: SoundProcessor
     arrays: dict[str, NDArray[Any]]  # element types differ
 
-    def prompt(self, count: int) -> list[int]:
+    def prompt(self, count: int | str) -> list[int]:
         return [int(each) for each in self.arrays[f"prompt.{count}"]]
 
-    def greedy(self, count: int) -> list[int]:
+    def greedy(self, count: int | str) -> list[int]:
         return [int(each) for each in self.arrays[f"greedy.{count}"]]
 
     def sounds(self, count: int) -> tuple[SoundInput, ...]:
@@ -59,6 +64,38 @@ class HearingGolden:
         return tuple(
             self.sound(number, int(own[0]))
             for number, own in enumerate(np.split(places, ends[:-1]))
+        )
+
+    def mixed(self) -> tuple[MediaInput, ...]:
+        """Returns the pictures and sounds of the prompt "mixed"."""
+        prompt = self.arrays["prompt.mixed"]
+        seen, heard = (
+            find_runs(np.flatnonzero(prompt == each)) for each in (IMAGE_TOKEN, SOUND_TOKEN)
+        )
+        return (
+            self.image(0, seen[0]),
+            self.sound(0, heard[0][0]),
+            self.sound(1, heard[1][0]),
+            self.image(1, seen[1]),
+        )
+
+    def mixed_request(self, *, max_tokens: int = 24, **params: Any) -> EngineRequest:
+        request = make_request(self.prompt("mixed"), max_tokens=max_tokens, **params)
+        return msgspec.structs.replace(request, images=self.mixed())
+
+    def image(self, number: int, run: tuple[int, int]) -> ImageInput:
+        """Returns the picture with its tokens in this run."""
+        pixels = self.arrays[f"picture.{number}"]
+        num_tiles, height, width, _ = pixels.shape
+        return ImageInput(
+            digest=b"image" + bytes([number] * 11),
+            runs=(run,),
+            shape=(num_tiles, height, width),
+            pixels=pixels.tobytes(),
+            rescale=1 / 255,
+            mean=(0.5, 0.5, 0.5),
+            std=(0.5, 0.5, 0.5),
+            size=(height, width),
         )
 
     def layout_tokens(self, number: int) -> int:

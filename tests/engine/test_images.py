@@ -267,7 +267,10 @@ def test_an_aborted_request_with_images_frees_its_blocks() -> None:
 @pytest.mark.parametrize(
     ("images", "fault"),
     [
-        ((picture("cat", (3, 400)),), "the tokens of the images end at 403, the prompt has 40"),
+        (
+            (picture("cat", (3, 400)),),
+            "the tokens of the images and sounds end at 403, the prompt has 40",
+        ),
         ((CAT, CAT), "the tokens of image 1 must follow the tokens before it"),
         ((picture("cat"),), "image 0 has no tokens"),
         (

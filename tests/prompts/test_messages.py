@@ -1,7 +1,7 @@
 import pytest
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.messages import Message, normalise_messages
+from ouzel.prompts.messages import Message, ReadableMedia, normalise_messages
 
 CALL = {
     "id": "call_1",
@@ -166,7 +166,7 @@ PDF = "data:application/pdf;base64,JVBERi0xLjQK"
         (
             [USER, {"role": "assistant", "audio": {"id": "a"}}],
             "messages[1].audio",
-            "this model reads text only",
+            "this server keeps no sounds",
         ),
         (
             [{"role": "tool", "content": "x", "tool_call_id": 1}],
@@ -197,3 +197,20 @@ def test_a_wrong_message_is_named_by_its_path(messages: object, param: str, mess
     assert caught.value.param == param
     assert str(caught.value).startswith(param)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("readable", "kind", "reads"),
+    [
+        (ReadableMedia(pictures=True, sounds=True), "video_url", "text, pictures and sounds, no"),
+        (ReadableMedia(sounds=True), "image_url", "text and sounds"),
+        (ReadableMedia(pictures=True), "input_audio", "text and pictures"),
+    ],
+)
+def test_an_error_names_the_kinds_that_a_model_reads(
+    readable: ReadableMedia, kind: str, reads: str
+) -> None:
+    messages = [{"role": "user", "content": [{"type": kind}]}]
+
+    with pytest.raises(InvalidRequest, match=f'given "{kind}": this model reads {reads}'):
+        normalise_messages(messages, readable)

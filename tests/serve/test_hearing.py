@@ -12,18 +12,42 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from tests.api.hearing import MARKS, TEMPLATE, encode_sound
 from tests.backends.hearing_golden import GOLDEN, SOUND_TOKEN
+from tests.serve.drawings import data_url, encoded, shape
 from tests.serve.running import RunningServer, serving
 
-UNUSED = [f"<|unused_{number}|>" for number in range(SOUND_TOKEN - 2)]
+# A template with the markup of Gemma 4's template, in our words.
+GEMMA4_TEMPLATE = """
+{%- for message in messages %}
+    {{- '<|turn>' + message.role + '\\n' }}
+    {%- if message.content is string %}{{- message.content }}{%- else %}
+        {%- for part in message.content %}
+            {%- if part.type == 'text' %}{{- part.text }}
+            {%- elif part.type == 'image' %}{{- '<|image|>' }}
+            {%- elif part.type == 'audio' %}{{- '<|audio|>' }}{% endif %}
+        {%- endfor %}
+    {%- endif %}
+    {{- '<turn|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|turn>model\\n' }}{% endif %}
+"""
+GEMMA4_MARKS = ("<|image|>", "<|audio|>", "<|image>", "<image|>", "<|audio>", "<audio|>")
+IMAGE_PROCESSOR = {
+    "image_processor_type": "Gemma4ImageProcessor",
+    "patch_size": 4,
+    "pooling_kernel_size": 3,
+    "max_soft_tokens": 70,
+}
 
 
-def write_tokenizer(directory: Path) -> None:
-    """Writes a tokenizer of ASCII in which `<|AUDIO|>` is the token of the sounds.
+def write_tokenizer(
+    directory: Path, template: str, turns: tuple[str, str], marks: tuple[str, ...], first: int
+) -> None:
+    """Writes a tokenizer of ASCII in which `marks` begin with the token `first`.
 
-    The checkpoint has too few tokens for all bytes.
+    The checkpoints have too few tokens for all bytes.
     """
-    special = ["<|im_start|>", "<|im_end|>", *UNUSED, *MARKS]
-    assert special[SOUND_TOKEN] == "<|AUDIO|>"
+    unused = [f"<|unused_{number}|>" for number in range(first - len(turns))]
+    special = [*turns, *unused, *marks]
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
     ascii_text = "".join(map(chr, [10, *range(32, 127)]))
     units = "".join(piece for piece, _ in byte_level.pre_tokenize_str(ascii_text))
@@ -33,7 +57,7 @@ def write_tokenizer(directory: Path) -> None:
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(special)
     tokenizer.save(str(directory / "tokenizer.json"))
-    settings = {"eos_token": "<|im_end|>", "chat_template": TEMPLATE}
+    settings = {"eos_token": turns[1], "chat_template": template}
     (directory / "tokenizer_config.json").write_text(json.dumps(settings))
 
 
@@ -41,13 +65,43 @@ def write_tokenizer(directory: Path) -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     directory = tmp_path_factory.mktemp("models") / "qwen2-audio"
     shutil.copytree(GOLDEN / "qwen2_audio", directory)
-    write_tokenizer(directory)
+    turns = ("<|im_start|>", "<|im_end|>")
+    write_tokenizer(directory, TEMPLATE, turns, MARKS, SOUND_TOKEN)
     with serving(str(directory), cache_dir=directory.parent / "cache") as server:
         yield server
 
 
+@pytest.fixture(scope="module")
+def gemma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    directory = tmp_path_factory.mktemp("models") / "gemma4"
+    shutil.copytree(GOLDEN / "gemma4", directory)
+    write_tokenizer(
+        directory, GEMMA4_TEMPLATE, ("<|turn>", "<turn|>"), GEMMA4_MARKS, SOUND_TOKEN - 1
+    )
+    extractor = json.loads((directory / "preprocessor_config.json").read_text())
+    (directory / "preprocessor_config.json").unlink()
+    processor = {"feature_extractor": extractor, "image_processor": IMAGE_PROCESSOR}
+    (directory / "processor_config.json").write_text(json.dumps(processor))
+    store_url = f"sqlite:///{directory.parent / 'responses.sqlite3'}"
+    cache_dir = directory.parent / "cache"
+    with serving(str(directory), "--store-url", store_url, cache_dir=cache_dir) as server:
+        yield server
+
+
+def heard(sound: str) -> dict[str, Any]:  # JSON
+    return {"type": "input_audio", "input_audio": {"data": sound, "format": "wav"}}
+
+
+def seen(color: str) -> dict[str, Any]:  # JSON
+    url = data_url(encoded(shape("circle", color, (48, 36)), "PNG"))
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
 def ask(http: httpx.Client, *sounds: str) -> dict[str, Any]:  # JSON
-    parts = [{"type": "input_audio", "input_audio": {"data": each}} for each in sounds]
+    return ask_about(http, *(heard(each) for each in sounds))
+
+
+def ask_about(http: httpx.Client, *parts: dict[str, Any]) -> dict[str, Any]:  # JSON
     content = [*parts, {"type": "text", "text": "Who?"}]
     body = {
         "messages": [{"role": "user", "content": content}],
@@ -73,3 +127,79 @@ def test_sounds_are_heard_and_cached(server: RunningServer) -> None:
     assert cached[1] > 37 > cached[2]
     assert again["choices"] == first["choices"]
     assert other["choices"] != first["choices"]
+
+
+def test_gemma_hears_and_sees_in_one_chat(gemma: RunningServer) -> None:
+    bark, howl = heard(encode_sound(1, 1)), heard(encode_sound(1, 2))
+    with httpx.Client(base_url=gemma.url) as http:
+        first, again, other_sound, other_picture, other_order, sound_alone = (
+            ask_about(http, *parts)
+            for parts in (
+                (seen("red"), bark),
+                (seen("red"), bark),
+                (seen("red"), howl),
+                (seen("blue"), bark),
+                (bark, seen("red")),
+                (bark,),
+            )
+        )
+
+    details = [
+        answer["usage"]["prompt_tokens_details"]
+        for answer in (first, again, other_sound, other_picture, other_order, sound_alone)
+    ]
+    # a frame begins every 10 ms; 48 x 36 pixels become 9 squares of 12 x 12 in each of 7 rows
+    assert [each["audio_tokens"] for each in details] == [25] * 6
+    assert [each.get("image_tokens") for each in details] == [63] * 5 + [None]
+    assert again["choices"] == first["choices"]
+    cached = [each["cached_tokens"] for each in details]
+    assert cached[1] > 63 + 25 > cached[2] >= 63 > cached[3]
+    logprobs = [
+        answer["choices"][0]["logprobs"]["content"][0]["logprob"]
+        for answer in (first, other_sound, other_picture, other_order)
+    ]
+    assert len(set(logprobs)) == 4
+
+
+def test_gemma_hears_in_responses(gemma: RunningServer) -> None:
+    parts = [
+        heard(encode_sound(1, 1)),
+        {"type": "input_image", "image_url": seen("red")["image_url"]["url"]},
+        {"type": "input_text", "text": "Who?"},
+    ]
+    body = {
+        "input": [{"role": "user", "content": parts}],
+        "max_output_tokens": 16,
+        "temperature": 0,
+    }
+    with httpx.Client(base_url=gemma.url) as http:
+        response = http.post("responses", json=body, timeout=None)
+        chat = ask_about(http, heard(encode_sound(1, 1)), seen("red"))
+
+    assert response.status_code == 200, response.text
+    made = response.json()
+    [message] = made["output"]
+    assert message["content"][0]["text"].startswith(chat["choices"][0]["message"]["content"])
+    assert made["usage"]["input_tokens"] == chat["usage"]["prompt_tokens"]
+    assert chat["usage"]["prompt_tokens_details"]["cached_tokens"] > 63 + 25
+
+
+def test_gemma_refuses_a_sound_over_half_a_minute(gemma: RunningServer) -> None:
+    content = [seen("red"), heard(encode_sound(30.1))]
+    with httpx.Client(base_url=gemma.url) as http:
+        answer = http.post(
+            "chat/completions", json={"messages": [{"role": "user", "content": content}]}
+        )
+
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert error["param"] == "messages[0].content[1].input_audio.data"
+    assert "a sound must last <= 30 s, given 30.10 s" in error["message"]
+
+
+def test_gemma_is_listed_with_its_inputs(gemma: RunningServer) -> None:
+    with httpx.Client(base_url=gemma.url) as http:
+        [model, *_] = http.get("models").json()["data"]
+
+    assert model["architecture"]["input_modalities"][:3] == ["text", "image", "audio"]
+    assert {"vision", "hearing"} <= set(model["capabilities"])

@@ -41,9 +41,10 @@ ouzel inspect MODEL
 
 The `model_type` in `config.json` names the family of a checkpoint. If a checkpoint has several
 modes (`text_config`), Ouzel serves its language model. It also serves the vision encoder, if the
-family [reads pictures](#families-that-read-pictures). Ouzel refuses a checkpoint with a missing or
-unknown tensor, a tensor of another shape, an unknown quantisation or an unknown variant of rotary
-positions. The message names the fault.
+family [reads pictures](#families-that-read-pictures), and the audio encoder, if the family
+[hears](#families-that-hear-in-chats). Ouzel refuses a checkpoint with a missing or unknown tensor,
+a tensor of another shape, an unknown quantisation or an unknown variant of rotary positions. The
+message names the fault.
 
 Generated from the code by `{command}`; a test compares both.
 

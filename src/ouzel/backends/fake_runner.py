@@ -33,12 +33,14 @@ class FakeRunner:
         max_num_batched_tokens: int = 16,
         num_kept_states: int | None = None,
         num_encoder_parts: int = 0,
+        has_hearing: bool = False,
         attends_to_whole_images: bool = False,
         attends_to_whole_prompts: bool = False,
         cache_identity: str = "fake",
         max_loras: int = 0,
     ) -> None:
-        """With `num_encoder_parts` it encodes images, each in so many parts.
+        """With `num_encoder_parts` it encodes images, each in so many parts, and with `has_hearing`
+        also sounds.
 
         With `max_loras` it takes adapters, which are files: their content changes the cache content
         of each token.
@@ -69,6 +71,7 @@ class FakeRunner:
             max_num_batched_tokens=max_num_batched_tokens,
             num_state_slots=num_state_slots,
             has_vision=num_encoder_parts > 0,
+            has_hearing=has_hearing,
             attends_to_whole_images=attends_to_whole_images,
             attends_to_whole_prompts=attends_to_whole_prompts,
             cache_identity=cache_identity,

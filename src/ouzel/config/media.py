@@ -60,7 +60,7 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=1024),
         option(
-            "Limit of all pictures in memory, as files and prepared, in bytes; one more gets a 429."
+            "Limit of all media in memory, as files and prepared, in bytes; one more gets a 429."
         ),
     ] = 2**30
     max_media_pixels: Annotated[

@@ -108,17 +108,14 @@ def _pooling_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
 def _image_faults(
     images: Sequence[MediaInput], num_prompt_tokens: int, info: EngineInfo
 ) -> Iterator[str]:
-    is_readable = {ImageInput: info.has_vision, SoundInput: info.has_hearing}
-    if not info.has_encoder:
-        yield "this model reads text only"
-    elif not all(is_readable[type(image)] for image in images):
-        yield "this model reads no images" if info.has_hearing else "this model reads no sounds"
+    yield from _kind_faults(images, info)
     end = 0
     for number, image in enumerate(images):
         yield from _place_faults(image, number, end)
         end = max((begin + length for begin, length in image.runs), default=end)
         yield from _content_faults(image, number)
-    if len({image.position_grid is None for image in images}) > 1:
+    seen = [image for image in images if isinstance(image, ImageInput)]
+    if len({image.position_grid is None for image in seen}) > 1:
         yield "either all images must have a grid of positions, or none"
     for number, (before, image) in enumerate(zip((None, *images), images, strict=False)):
         if image.time_shift is not None and not _goes_on(before, image):
@@ -126,7 +123,21 @@ def _image_faults(
                 f"image {number}, a frame of a video, must directly follow a frame of its own size"
             )
     if end > num_prompt_tokens:
-        yield f"the tokens of the images end at {end}, the prompt has {num_prompt_tokens} tokens"
+        yield (
+            f"the tokens of the images and sounds end at {end}, the prompt has "
+            f"{num_prompt_tokens} tokens"
+        )
+
+
+def _kind_faults(images: Sequence[MediaInput], info: EngineInfo) -> Iterator[str]:
+    """Checks that the model has an encoder for each image and each sound."""
+    kinds = {type(image) for image in images}
+    if not info.has_encoder:
+        yield "this model reads text only"
+    elif ImageInput in kinds and not info.has_vision:
+        yield "this model hears sounds, but sees no images"
+    elif SoundInput in kinds and not info.has_hearing:
+        yield "this model sees images, but hears no sounds"
 
 
 def _content_faults(image: MediaInput, number: int) -> Iterator[str]:
@@ -135,23 +146,28 @@ def _content_faults(image: MediaInput, number: int) -> Iterator[str]:
         num_bytes = 4 * prod(image.shape)
         if len(image.features) != num_bytes or not image.num_frames > 0:
             yield (
-                f"sound {number} must have {num_bytes} bytes of features and a frame, given "
-                f"{len(image.features)} bytes and {image.num_frames} frames"
+                f"{_name(image, number)} must have {num_bytes} bytes of features and a frame, "
+                f"given {len(image.features)} bytes and {image.num_frames} frames"
             )
     elif len(image.pixels) != 3 * prod(image.shape):
         yield (
-            f"image {number} must have 3 bytes for each pixel of {image.shape}, "
+            f"{_name(image, number)} must have 3 bytes for each pixel of {image.shape}, "
             f"given {len(image.pixels)}"
         )
+
+
+def _name(image: MediaInput, number: int) -> str:
+    """Names an image or a sound by its number among all images and sounds."""
+    return f"sound {number}" if isinstance(image, SoundInput) else f"image {number}"
 
 
 def _place_faults(image: MediaInput, number: int, first: int) -> Iterator[str]:
     """Checks the places of one image's tokens. `first` is the token after the image before."""
     if not image.runs or any(length < 1 for _, length in image.runs):
-        yield f"image {number} has no tokens"
+        yield f"{_name(image, number)} has no tokens"
     for begin, length in image.runs:
         if begin < first:
-            yield f"the tokens of image {number} must follow the tokens before it"
+            yield f"the tokens of {_name(image, number)} must follow the tokens before it"
         first = begin + length
     grid = image.position_grid
     if grid is not None and (

@@ -124,7 +124,9 @@ def _message(entry: object, path: str, readable: ReadableMedia) -> Message:
     for key in _STRING_KEYS:
         _check_string(message.get(key, ""), f"{path}.{key}")
     if "audio" in message:
-        raise InvalidRequest("must not be given: this model reads text only", field=f"{path}.audio")
+        # an earlier answer of a model that speaks
+        complaint = "must not be given: this server keeps no sounds"
+        raise InvalidRequest(complaint, field=f"{path}.audio")
     if role == "assistant":
         _answer_with_refusal(message, path)
     may_be_absent = role == "assistant"

@@ -62,8 +62,9 @@ def read_part(
         if isinstance(content, str):
             return {"type": "text", "text": content}
         if isinstance(content, MediaPart) and not readable.pictures:
+            reads = readable.describe_input(kind)
             raise InvalidRequest(
-                "must not be a picture: this model reads text only", field=content.path
+                f"must not be a picture: this model reads {reads}", field=content.path
             )
         return content
     elif isinstance(kind, str) and kind in accepted:

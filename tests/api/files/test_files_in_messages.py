@@ -211,7 +211,7 @@ def test_a_text_model_reads_texts_only(tmp_path: Path) -> None:
         answers = [http.post("/v1/chat/completions", json=body) for body in chats]
         assert "hello" in answers[0].json()["choices"][0]["message"]["content"]
         assert answers[1].status_code == 400
-        assert "this model reads text only" in read_error(answers[1])["message"]
+        assert "this model reads none" in read_error(answers[1])["message"]
         refused = [http.post("/v1/messages", json=messages("document", i)) for i in ids[1:]]
         assert [each.status_code for each in refused] == [400, 400]
         assert "messages[0].content[0].source.file_id must be a PDF with text" in refused[0].text

@@ -120,7 +120,7 @@ def test_nothing_to_answer_loads_or_unloads_the_model(
     ("fields", "message"),
     [
         ({"template": "{{ .Prompt }}"}, "template must be empty"),
-        ({"images": ["aGk="]}, "images must not be given: this model reads text only"),
+        ({"images": ["aGk="]}, "images must not be given: this model reads no pictures"),
         ({"suffix": "x"}, "suffix: this model has no tokens to fill in the middle with"),
         ({"raw": True, "system": "x"}, "system must not be given with raw"),
         ({"raw": True, "context": [1]}, "context must not be given with raw"),

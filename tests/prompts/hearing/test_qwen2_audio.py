@@ -71,6 +71,15 @@ def test_settings_of_another_extractor_are_refused(tmp_path: Path) -> None:
         load(tmp_path, feature_size=80)
 
 
+def test_newer_checkpoints_have_the_settings_of_the_extractor_elsewhere(tmp_path: Path) -> None:
+    load(tmp_path)
+    inner = {"feature_extractor": {"feature_size": 80}}
+    (tmp_path / "processor_config.json").write_text(json.dumps(inner))
+
+    with pytest.raises(ModelLoadError, match=r"processor_config\.json: feature_size must be 128"):
+        load_sound_processor(tmp_path)
+
+
 def test_a_model_of_another_family_hears_nothing(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
 

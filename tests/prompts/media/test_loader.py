@@ -261,7 +261,7 @@ async def test_files_count_until_they_are_released() -> None:
     first, second = await media.load(large(1)), await media.load(large(2))
     with pytest.raises(
         Overloaded,
-        match=rf"too many pictures: {2 * size} bytes of at most {2 * size} .*and {size} more",
+        match=rf"too many media: {2 * size} bytes of at most {2 * size} .*and {size} more",
     ):
         await media.load(large(3))
     del second

@@ -218,7 +218,7 @@ async def test_hostile_files_are_refused_by_the_name_of_their_part(name: str) ->
 async def test_files_count_among_all_that_the_server_holds(make_file: Callable[[], bytes]) -> None:
     data = make_file()
     with pytest.raises(
-        Overloaded, match=rf"the server has too many pictures: 0 bytes .* and {len(data)} more"
+        Overloaded, match=rf"the server has too many media: 0 bytes .* and {len(data)} more"
     ):
         await load_frames(data, [0], max_media_bytes_total=1024)
 

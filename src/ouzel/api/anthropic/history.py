@@ -128,13 +128,16 @@ class History:
             limit = f"must be followed by the result of the tool call {call}"
             raise InvalidRequest(limit, field=last.path)
 
-    def refuse_pictures(self) -> None:
-        """Raises InvalidRequest for the first picture, which an uploaded file may be."""
+    def refuse_pictures(self, readable: str) -> None:
+        """Raises InvalidRequest for the first picture, which an uploaded file may be.
+
+        `readable` names the kinds of input that the model reads.
+        """
         for turn in self.turns:
             for piece in turn.pieces:
                 if isinstance(piece, MediaPart):
                     raise InvalidRequest(
-                        "must not be a picture: this model reads text only", field=piece.path
+                        f"must not be a picture: this model reads {readable}", field=piece.path
                     )
 
     def restore_field(self, error: InvalidRequest) -> InvalidRequest:

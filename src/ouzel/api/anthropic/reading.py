@@ -133,7 +133,7 @@ def read_messages(
     )
     history.check_continuation()
     if not model.renderer.supports_images:
-        history.refuse_pictures()
+        history.refuse_pictures(model.renderer.readable.describe_input("image"))
     if toolset.entries and history.is_unfinished:
         raise InvalidRequest(
             "must not be the assistant's text beside tools that this server runs",

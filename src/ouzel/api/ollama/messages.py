@@ -33,7 +33,7 @@ def read_images(images: object, field: str, *, supports_images: bool) -> list[Me
     if not images:
         return []
     if not supports_images:
-        raise InvalidRequest("must not be given: this model reads text only", field=field)
+        raise InvalidRequest("must not be given: this model reads no pictures", field=field)
     if not isinstance(images, list):
         raise InvalidRequest(f"must be a list, given {show_value(images)}", field=field)
     return [_picture(image, f"{field}[{position}]") for position, image in enumerate(images)]

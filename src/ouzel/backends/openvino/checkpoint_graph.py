@@ -47,7 +47,7 @@ def build_model(
     adapters: AdapterLimits = NO_ADAPTERS,
     vector_head: VectorHead | None = None,
 ) -> LanguageModel:
-    """Builds the language model and its encoder of images or sounds.
+    """Builds the language model and its encoders of images and sounds.
 
     Raises ModelLoadError if OpenVINO refuses a number in config.json that the family accepts.
     """
@@ -72,24 +72,23 @@ def build_model(
         text = text_model(config, weights)
         if (build_encoder := speech_family(config)) is not None:
             return _add_audio_encoder(build(text, builder), build_encoder, config, weights, plan)
-        if build_hearing is not None and vision is None:
-            hearing = build_hearing(config, VisionBuilder(weights, _choose_encoder_width(plan)))
-            return replace(build(text, builder), hearing=hearing)
-        if vision is None or images is None:
-            return build(text, builder)
-        if images.attends_to_whole_prompts:
+        if images is not None and images.attends_to_whole_prompts:
             # This key says so in PaliGemma's `text_config`. The families of Gemma refuse it: in a
             # checkpoint of text alone it lets every token attend to later ones, and not only the
             # tokens of the prompt.
             text = text.with_values(use_bidirectional_attention=None)
         model = build(text, builder)
-        encoder = vision.build(config, VisionBuilder(weights, _choose_encoder_width(plan)))
-        return replace(
-            model,
-            vision=encoder,
-            attends_to_whole_images=images.attends_to_whole_images,
-            attends_to_whole_prompts=images.attends_to_whole_prompts,
-        )
+        if vision is not None and images is not None:
+            model = replace(
+                model,
+                vision=vision.build(config, VisionBuilder(weights, _choose_encoder_width(plan))),
+                attends_to_whole_images=images.attends_to_whole_images,
+                attends_to_whole_prompts=images.attends_to_whole_prompts,
+            )
+        if build_hearing is not None:
+            hearing = build_hearing(config, VisionBuilder(weights, _choose_encoder_width(plan)))
+            model = replace(model, hearing=hearing)
+        return model
     except RuntimeError as error:
         raise ModelLoadError(
             f"OpenVINO could not build a {config.model_type} graph from this config.json: "

@@ -22,7 +22,12 @@ class TokenRows(msgspec.Struct, frozen=True):
 def find_image_rows(
     ranges: Iterable[TokenRows], images: ImageEncoder | NoImages
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.float32] | None]:
-    """Returns the rows that stand for images, and their features; None without such rows."""
+    """Returns the rows that stand for images or sounds, and their features [levels, rows, hidden
+    size]; None without such rows.
+
+    Features that have fewer levels than others get zeros: the features of a sound beside an image
+    with further layers.
+    """
     rows, features = list[NDArray[np.int64]](), list[NDArray[np.float32]]()
     for each in ranges:
         own = each.sequence.images
@@ -33,7 +38,16 @@ def find_image_rows(
             features.append(
                 images.features(each.sequence, own.images[number]).take(rows_of_image, axis=1)
             )
-    return (np.concatenate(rows), np.concatenate(features, axis=1)) if rows else (None, None)
+    if not rows:
+        return None, None
+    num_levels = max(len(each) for each in features)
+    levels = [_add_levels(each, num_levels) for each in features]
+    return np.concatenate(rows), np.concatenate(levels, axis=1)
+
+
+def _add_levels(features: NDArray[np.float32], num_levels: int) -> NDArray[np.float32]:
+    missing = num_levels - len(features)
+    return np.pad(features, ((0, missing), (0, 0), (0, 0))) if missing else features
 
 
 def place_in_grids(ranges: Iterable[TokenRows], positions: NDArray[np.int64]) -> NDArray[np.int64]:

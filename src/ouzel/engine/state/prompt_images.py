@@ -3,7 +3,7 @@
 Rules
 1. An image's features belong to certain tokens, in order; the index of a token among them is its
    row. An image changes nothing else of a prompt, except the positions in families that give an
-   image a grid of them.
+   image a grid of them. The tokens of a sound have the positions of text in all families.
 2. The key of a cached block contains the images of its tokens: equal token ids do not mean equal
    images.
 """
@@ -93,7 +93,8 @@ def _list_tokens(image: MediaInput) -> NDArray[np.int64]:
 
 
 def _positions(images: Sequence[MediaInput], num_tokens: int) -> NDArray[np.int64]:
-    """Returns the positions [3, num_tokens]: consecutive in text, a grid in an image (M-RoPE).
+    """Returns the positions [3, num_tokens]: consecutive in text and sounds, a grid in an image
+    (M-RoPE).
 
     The text after an image continues after the largest row or column of its grid; so does the text
     after a video of any length. Sources: Qwen2-VL (Wang 2024), section 2.1; transformers,
@@ -101,8 +102,10 @@ def _positions(images: Sequence[MediaInput], num_tokens: int) -> NDArray[np.int6
     """
     pieces, token, position, start = [], 0, 0, 0
     for image in images:
+        if image.position_grid is None:  # a sound, whose tokens have the positions of text
+            continue
         (begin, num_rows), *others = image.runs
-        assert image.position_grid is not None and not others
+        assert not others
         text = np.arange(position, position + begin - token)
         if image.time_shift is None:
             start = position + len(text)

@@ -2,7 +2,8 @@
 
 Rules
 1. Two-way tokens follow each other in a prompt, and form a span. In some models the tokens of an
-   image are two-way, in others all tokens of the prompt; output tokens are never two-way.
+   image are two-way, in others all tokens of the prompt; output tokens are never two-way, and
+   neither are the tokens of a sound in a prompt that has other tokens.
 2. All tokens of a span are computed in one step, unless the prefix cache has the first ones.
 3. The prefix cache provides tokens of a two-way prompt only to an equal prompt, and tokens of a
    span of images only to a prompt with an equal span.
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.types.engine_info import EngineInfo
-from ouzel.types.engine_request import MediaInput
+from ouzel.types.engine_request import ImageInput, MediaInput
 
 Span = tuple[int, int]
 """The begin and the end of successive tokens of a prompt."""
@@ -30,7 +31,8 @@ def find_two_way_spans(
     if not info.attends_to_whole_images:
         return ()
     spans: list[Span] = []
-    for begin, num_tokens in (run for image in images for run in image.runs):
+    seen = (image for image in images if isinstance(image, ImageInput))
+    for begin, num_tokens in (run for image in seen for run in image.runs):
         if spans and spans[-1][1] == begin:
             spans[-1] = (spans[-1][0], begin + num_tokens)
         else:

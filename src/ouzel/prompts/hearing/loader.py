@@ -11,7 +11,11 @@ from ouzel.prompts.hearing.base import SoundProcessor
 from ouzel.prompts.vision.settings import read_processor_files
 
 # model_type -> module
-_FAMILIES = {"qwen2_audio": "qwen2_audio"}
+_FAMILIES = {
+    "gemma4": "gemma4",
+    "gemma4_unified": "gemma4_unified",
+    "qwen2_audio": "qwen2_audio",
+}
 
 
 def load_sound_processor(directory: Path) -> SoundProcessor | None:

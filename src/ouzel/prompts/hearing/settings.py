@@ -25,8 +25,8 @@ class MelSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_mel_settings(files: ProcessorFiles, num_bins: object) -> MelSettings:
     """Reads the settings; `num_bins` is the number of config.json. Raises ModelLoadError."""
-    source = files.image_processor_path
-    settings = read_record(files.image_processor, MelSettings, source)
+    source = files.feature_extractor_path
+    settings = read_record(files.feature_extractor, MelSettings, source)
     expected = {
         "feature_size": (settings.feature_size, num_bins),
         "hop_length": (settings.hop_length, HOP),

@@ -28,7 +28,7 @@ class HeldBytes:
                 self._num_bytes -= self._dropped.popleft()
             if self._num_bytes + num_bytes > self._max_bytes:
                 raise Overloaded(
-                    f"the server has too many pictures: {self._num_bytes} bytes of at most "
+                    f"the server has too many media: {self._num_bytes} bytes of at most "
                     f"{self._max_bytes} (max_media_bytes_total), and {num_bytes} more",
                     retry_after_s=_RETRY_AFTER_S,
                 )

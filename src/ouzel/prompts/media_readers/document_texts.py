@@ -117,7 +117,7 @@ def _make_content(loaded: Loaded, path: str) -> str | bytes:
         case _:
             raise InvalidRequest(
                 f"must be a PDF with text, given {len(loaded)} pages without any: "
-                "this model reads text only, a scan needs a model that reads pictures",
+                "a scan needs a model that reads pictures, and this model reads none",
                 field=path,
             )
 

@@ -259,7 +259,7 @@ class ImageReader:
         """Returns the images and sounds for the engine.
 
         `places` are the positions of all feature tokens in the prompt, of one image after another.
-        Raises Overloaded if the server holds too many pictures.
+        Raises Overloaded if the server holds too many media.
         """
         inputs = [each for image in images for each in image.inputs]
         ends = np.cumsum([each.num_tokens for each in inputs])

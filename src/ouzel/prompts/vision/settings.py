@@ -70,6 +70,8 @@ class ProcessorFiles:
     image_processor_path: Path
     video_processor: JsonObject  # empty if the checkpoint has no settings for videos
     video_processor_path: Path
+    feature_extractor: JsonObject  # the settings for sounds; empty if the checkpoint has none
+    feature_extractor_path: Path
     processor: JsonObject
     special_tokens: Mapping[str, str]
 
@@ -96,6 +98,9 @@ def read_processor_files(directory: Path) -> ProcessorFiles:
     video_processor, video_processor_path = _inner_or_own(
         directory, processor, "video_processor", "video_preprocessor_config.json"
     )
+    feature_extractor, feature_extractor_path = _inner_or_own(
+        directory, processor, "feature_extractor", "preprocessor_config.json"
+    )
     return ProcessorFiles(
         directory=directory,
         config=read_config_json(directory),
@@ -103,6 +108,8 @@ def read_processor_files(directory: Path) -> ProcessorFiles:
         image_processor_path=path,
         video_processor=video_processor,
         video_processor_path=video_processor_path,
+        feature_extractor=feature_extractor,
+        feature_extractor_path=feature_extractor_path,
         processor=processor,
         special_tokens=read_special_tokens(directory),
     )

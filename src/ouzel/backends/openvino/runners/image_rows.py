@@ -22,10 +22,13 @@ def features_shape(compiled: ov.CompiledModel) -> tuple[int, int] | None:
 
 
 def image_inputs(batch: ForwardBatch, shape: tuple[int, int]) -> Inputs:
+    levels, hidden_size = shape
     if batch.image_rows is None or batch.image_features is None:
-        levels, hidden_size = shape
         return {
             "image_rows": np.zeros(0, np.int64),
             "image_features": np.zeros((levels, 0, hidden_size), np.float32),
         }
-    return {"image_rows": batch.image_rows, "image_features": batch.image_features}
+    features = batch.image_features
+    if missing := levels - len(features):  # a step with sounds alone has no further features
+        features = np.pad(features, ((0, missing), (0, 0), (0, 0)))
+    return {"image_rows": batch.image_rows, "image_features": features}

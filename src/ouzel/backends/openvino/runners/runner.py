@@ -223,6 +223,7 @@ class OpenVINORunner:
             self._states,
             self._weights,
             self._vision,
+            self._hearing,
             self.audio,
             self.prediction,
         )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
+from ouzel.backends.openvino.graph.clipped_linear import clipped_linear
 from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers, scaled, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalise
@@ -129,7 +130,9 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionShap
     inner_size = shape.num_heads * head_dim
     query, key, value = (
         split_heads(
-            linear(b, rows, f"{prefix}{name}_proj", (size, inner_size), shape),
+            clipped_linear(
+                b, rows, f"{prefix}{name}_proj", size, inner_size, is_clipped=shape.is_clipped
+            ),
             shape.num_heads,
             head_dim,
         )
@@ -139,7 +142,9 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionShap
     key = turned_by_place(b, b.norm(key, prefix + "k_norm", head_dim, shape.norm), head_dim)
     attended = all_see_all(scaled(query, head_dim**0.5), key, normalise(value, shape.norm))
     attended = ops.reshape(attended, integers(-1, inner_size), False)
-    return linear(b, attended, prefix + "o_proj", (inner_size, size), shape)
+    return clipped_linear(
+        b, attended, prefix + "o_proj", inner_size, size, is_clipped=shape.is_clipped
+    )
 
 
 def turned_by_place(b: VisionBuilder, heads: Node, head_dim: int) -> Node:
@@ -158,28 +163,15 @@ def turned_by_place(b: VisionBuilder, heads: Node, head_dim: int) -> Node:
 def feed_forward(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionShape) -> Node:
     size, inner_size = shape.hidden_size, shape.inner_size
     gate, up = (
-        linear(b, rows, f"{prefix}{name}_proj", (size, inner_size), shape)
+        clipped_linear(
+            b, rows, f"{prefix}{name}_proj", size, inner_size, is_clipped=shape.is_clipped
+        )
         for name in ("gate", "up")
     )
     inner = ops.multiply(activate(gate, shape.activation), up)
-    return linear(b, inner, prefix + "down_proj", (inner_size, size), shape)
-
-
-def linear(
-    b: VisionBuilder, rows: Node, name: str, sizes: tuple[int, int], shape: Gemma4VisionShape
-) -> Node:
-    """Multiplies rows by a matrix and clips its inputs and outputs; `sizes` are their widths."""
-    rows = clipped(b, rows, f"{name}.input", shape)
-    return clipped(
-        b, b.linear(rows, f"{name}.linear", *sizes, has_bias=False), f"{name}.output", shape
+    return clipped_linear(
+        b, inner, prefix + "down_proj", inner_size, size, is_clipped=shape.is_clipped
     )
-
-
-def clipped(b: VisionBuilder, rows: Node, name: str, shape: Gemma4VisionShape) -> Node:
-    if not shape.is_clipped:
-        return rows
-    lowest, highest = (b.constant(b.array(f"{name}_{end}")) for end in ("min", "max"))
-    return ops.minimum(ops.maximum(rows, lowest), highest)
 
 
 def pooled(b: VisionBuilder, rows: Node, shape: Gemma4VisionShape) -> Node:

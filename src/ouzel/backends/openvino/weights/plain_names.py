@@ -2,7 +2,7 @@
 
 # Prefixes of the language model in checkpoints of several modes, in Nemotron-H, GPT-2 and its
 # contemporaries (also saved without their heads), and the prefix that it has in other checkpoints
-# of its own. Vision encoders have several spellings: transformers 4 and 5 differ.
+# of its own. Encoders have several spellings: transformers 4 and 5 differ.
 _PLAIN_NAMES = {
     "backbone.": "model.",
     "transformer.h.": "model.layers.",
@@ -44,6 +44,8 @@ _PLAIN_NAMES = {
     "llm.lm_head.": "lm_head.",
     "vpm.": "vision_tower.",
     "model.embed_vision.": "embed_vision.",
+    "model.audio_tower.": "audio_tower.",
+    "model.embed_audio.": "embed_audio.",
     "model.image_newline": "image_newline",
     "model.layerwise_projectors.": "layerwise_projectors.",
     "model.spatial_projectors.": "spatial_projectors.",
