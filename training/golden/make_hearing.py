@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.functional import pad
 from transformers import (
     Qwen2AudioConfig,
     Qwen2AudioForConditionalGeneration,
+    Qwen3ASRConfig,
+    Qwen3ASRFeatureExtractor,
+    Qwen3ASRForConditionalGeneration,
     WhisperFeatureExtractor,
 )
 
@@ -23,9 +27,12 @@ SOUND_TOKEN = 7  # of all cases; texts have larger ids
 SAMPLE_RATE = 16_000
 # samples of the sounds; the tests make the same
 SOUND_LENGTHS = (16_480, 8_000, 40_123)
+# one window of attention of the encoder, less than the shortest sound, more than one window
+AUT_LENGTHS = (32_000, 5_000, 52_123)
 NUM_SOUNDS = (1, 2, 3)
 GREEDY_LENGTH = 24
-NUM_TRIES = 60
+NUM_TRIES = 400
+NUM_EDGE_FRAMES = 8
 VOCAB_SIZE = 192
 TEXT = {
     "vocab_size": VOCAB_SIZE,
@@ -46,12 +53,15 @@ Json = dict[str, Any]  # Any: as transformers has it
 class HearingCase:
     make_model: Callable[[], Any]  # Any: a model of transformers
     extractor: Any
-    num_tokens: Callable[[int], int]  # of a sound with so many frames
+    # gives the model's inputs for some sounds, and the number of tokens of each
+    prepare: Callable[[Any, list[NDArray[np.float32]]], tuple[Json, list[int]]]
+    lengths: tuple[int, ...] = SOUND_LENGTHS
+    seed: int = 0  # of the weights
 
 
-def make_sound(number: int) -> NDArray[np.float32]:
+def make_sound(number: int, length: int) -> NDArray[np.float32]:
     """Makes a sound of tones and noise, in 16-bit steps as sound files have them."""
-    times = np.arange(SOUND_LENGTHS[number]) / SAMPLE_RATE
+    times = np.arange(length) / SAMPLE_RATE
     tones = sum(
         np.sin(2 * np.pi * hertz * (number + 1) * times * (1 + times)) for hertz in (150, 410, 990)
     )
@@ -75,12 +85,73 @@ def make_qwen2_audio() -> Any:
     return Qwen2AudioForConditionalGeneration._from_config(config, attn_implementation="eager")
 
 
+def prepare_qwen2_audio(
+    extractor: Any, sounds: list[NDArray[np.float32]]
+) -> tuple[Json, list[int]]:
+    made = extractor(
+        sounds,
+        sampling_rate=SAMPLE_RATE,
+        return_tensors="pt",
+        return_attention_mask=True,
+        padding="max_length",
+    )
+    mask = made["attention_mask"]
+    counts = [(((int(each) - 1) // 2 + 1) - 2) // 2 + 1 for each in mask.sum(-1)]
+    return {"input_features": made["input_features"], "feature_attention_mask": mask}, counts
+
+
+def make_qwen3_asr() -> Any:
+    config = Qwen3ASRConfig(
+        audio_config={
+            "encoder_layers": 5,
+            "encoder_attention_heads": 2,
+            "encoder_ffn_dim": 48,
+            "d_model": 32,
+            "output_dim": TEXT["hidden_size"],
+            "n_window_infer": 200,
+            "downsample_hidden_size": 8,
+        },
+        text_config={"model_type": "qwen3", "head_dim": 16, **TEXT},
+        audio_token_id=SOUND_TOKEN,
+        timestamp_token_id=SOUND_TOKEN - 1,
+        eos_token_id=SOUND_TOKEN - 2,
+        pad_token_id=SOUND_TOKEN - 2,
+        tie_word_embeddings=False,
+    )
+    return Qwen3ASRForConditionalGeneration._from_config(config, attn_implementation="eager")
+
+
+def prepare_alone(extractor: Any, sounds: list[NDArray[np.float32]]) -> tuple[Json, list[int]]:
+    """Computes the features of each sound alone: with others, silence would follow the shorter."""
+    made = [
+        extractor(
+            each,
+            sampling_rate=SAMPLE_RATE,
+            return_tensors="pt",
+            return_attention_mask=True,
+            padding=True,
+        )
+        for each in sounds
+    ]
+    num_frames = max(each["input_features"].shape[-1] for each in made)
+    features, mask = (
+        torch.cat([pad(each[key], (0, num_frames - each[key].shape[-1])) for each in made])
+        for key in ("input_features", "attention_mask")
+    )
+    counts = [
+        sum(int(rows) for rows in -(-chunks // 8))
+        for chunks in mask.reshape(len(sounds), -1, 100).sum(-1)
+    ]
+    return {"input_features": features, "input_features_mask": mask}, counts
+
+
 CASES = {
     "qwen2_audio": HearingCase(
-        make_qwen2_audio,
-        WhisperFeatureExtractor(feature_size=128),
-        num_tokens=lambda num_frames: (((num_frames - 1) // 2 + 1) - 2) // 2 + 1,
-    )
+        make_qwen2_audio, WhisperFeatureExtractor(feature_size=128), prepare_qwen2_audio
+    ),
+    "qwen3_asr": HearingCase(
+        make_qwen3_asr, Qwen3ASRFeatureExtractor(), prepare_alone, AUT_LENGTHS, seed=1
+    ),
 }
 
 
@@ -91,7 +162,7 @@ def fill(model: Any, seed: int) -> None:
         for name, parameter in model.named_parameters():
             if "embed_positions" not in name:
                 values = random_weights(name, parameter.shape, generator)
-                if parameter.dim() == 3:  # a convolution: its inputs are channels and taps
+                if parameter.dim() >= 3:  # a convolution: its inputs are channels and taps
                     values *= (parameter.shape[1] ** -0.5) / 1.5
                 parameter.copy_(values)
             parameter.copy_(parameter.half().float())
@@ -127,25 +198,16 @@ def compute_outputs(
     case: HearingCase, model: Any, embedded: Embedded, count: int, seed: int
 ) -> Json | None:
     """Returns None where the best logit and the second are too near to each other."""
-    sounds = [make_sound(number) for number in range(count)]
-    made = case.extractor(
-        sounds,
-        sampling_rate=SAMPLE_RATE,
-        return_tensors="pt",
-        return_attention_mask=True,
-        padding="max_length",
-    )
-    mask = made["attention_mask"]
-    counts = [case.num_tokens(int(each)) for each in mask.sum(-1)]
+    sounds = [make_sound(number, case.lengths[number]) for number in range(count)]
+    inputs, counts = case.prepare(case.extractor, sounds)
     prompt = make_prompt(counts, seed)
 
     def compute_logits(ids: list[int]) -> Any:
         return model(
             input_ids=torch.tensor([ids]),
             attention_mask=torch.ones(1, len(ids), dtype=torch.long),
-            input_features=made["input_features"],
-            feature_attention_mask=mask,
             use_cache=False,
+            **inputs,
         ).logits[0]
 
     greedy: list[int] = []
@@ -169,9 +231,20 @@ def compute_outputs(
     }
 
 
+def first_and_last_frames(case: HearingCase) -> Json:
+    """Returns some frames of each sound's spectrogram, whose length is the sound's own."""
+    arrays: Json = {}
+    for number, length in enumerate(case.lengths):
+        inputs, _ = case.prepare(case.extractor, [make_sound(number, length)])
+        own = inputs["input_features"][0][:, inputs["input_features_mask"][0].bool()].numpy()
+        edges = np.concatenate([own[:, :NUM_EDGE_FRAMES], own[:, -NUM_EDGE_FRAMES:]], axis=1)
+        arrays |= {f"mel.{number}": edges, f"num_frames.{number}": np.array(own.shape[1])}
+    return arrays
+
+
 def make_case(name: str, case: HearingCase) -> None:
     model = case.make_model().float().eval()
-    fill(model, 0)
+    fill(model, case.seed)
     embedded = Embedded(model)
     arrays: Json = {}
     for count in NUM_SOUNDS:
@@ -180,6 +253,8 @@ def make_case(name: str, case: HearingCase) -> None:
         if made is None:
             raise SystemExit(f"{name}: no text keeps the best logits apart from the second")
         arrays |= made
+    if case.prepare is prepare_alone:
+        arrays |= first_and_last_frames(case)
     directory = GOLDEN / name
     shutil.rmtree(directory, ignore_errors=True)
     model.half().save_pretrained(directory)
@@ -190,6 +265,7 @@ def make_case(name: str, case: HearingCase) -> None:
 
 
 def main() -> None:
+    torch.set_num_threads(1)  # the models are tiny
     for name in sys.argv[1:] or CASES:
         make_case(name, CASES[name])
 

@@ -11,7 +11,7 @@ from ouzel.prompts.hearing.base import SoundProcessor
 from ouzel.prompts.vision.settings import read_processor_files
 
 # model_type -> module
-_FAMILIES = {"qwen2_audio": "qwen2_audio"}
+_FAMILIES = {"qwen2_audio": "qwen2_audio", "qwen3_asr": "qwen3_asr"}
 
 
 def load_sound_processor(directory: Path) -> SoundProcessor | None:
