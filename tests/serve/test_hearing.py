@@ -14,16 +14,37 @@ from tests.api.hearing import MARKS, TEMPLATE, encode_sound
 from tests.backends.hearing_golden import GOLDEN, SOUND_TOKEN
 from tests.serve.running import RunningServer, serving
 
+ASR_MARKS = ("<|audio_pad|>", "<|audio_start|>", "<|audio_end|>")
+# A template with the structure and markup of Qwen3-ASR's template, in our words: system texts, then
+# all sounds, and no texts of users.
+ASR_TEMPLATE = """
+{%- set found = namespace(context='', sounds='') %}
+{%- for message in messages %}
+    {%- if message.role == 'system' and message.content is string %}
+        {%- set found.context = found.context + message.content %}
+    {%- elif message.content is not string %}
+        {%- for part in message.content %}
+            {%- if part.type == 'audio' or 'audio' in part %}
+                {%- set found.sounds = found.sounds
+                    + '<|audio_start|><|audio_pad|><|audio_end|>' %}
+            {%- endif %}
+        {%- endfor %}
+    {%- endif %}
+{%- endfor %}
+{{- '<|im_start|>system\\n' + found.context + '<|im_end|>\\n' }}
+{{- '<|im_start|>user\\n' + found.sounds + '<|im_end|>\\n' }}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{% endif %}
+"""
 UNUSED = [f"<|unused_{number}|>" for number in range(SOUND_TOKEN - 2)]
 
 
-def write_tokenizer(directory: Path) -> None:
-    """Writes a tokenizer of ASCII in which `<|AUDIO|>` is the token of the sounds.
+def write_tokenizer(directory: Path, template: str, *marks: str) -> None:
+    """Writes a tokenizer of ASCII in which the first mark is the token of the sounds.
 
     The checkpoint has too few tokens for all bytes.
     """
-    special = ["<|im_start|>", "<|im_end|>", *UNUSED, *MARKS]
-    assert special[SOUND_TOKEN] == "<|AUDIO|>"
+    special = ["<|im_start|>", "<|im_end|>", *UNUSED, *marks]
+    assert special[SOUND_TOKEN] == marks[0]
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
     ascii_text = "".join(map(chr, [10, *range(32, 127)]))
     units = "".join(piece for piece, _ in byte_level.pre_tokenize_str(ascii_text))
@@ -33,7 +54,7 @@ def write_tokenizer(directory: Path) -> None:
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(special)
     tokenizer.save(str(directory / "tokenizer.json"))
-    settings = {"eos_token": "<|im_end|>", "chat_template": TEMPLATE}
+    settings = {"eos_token": "<|im_end|>", "chat_template": template}
     (directory / "tokenizer_config.json").write_text(json.dumps(settings))
 
 
@@ -41,7 +62,16 @@ def write_tokenizer(directory: Path) -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     directory = tmp_path_factory.mktemp("models") / "qwen2-audio"
     shutil.copytree(GOLDEN / "qwen2_audio", directory)
-    write_tokenizer(directory)
+    write_tokenizer(directory, TEMPLATE, *MARKS)
+    with serving(str(directory), cache_dir=directory.parent / "cache") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def asr_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    directory = tmp_path_factory.mktemp("models") / "qwen3-asr"
+    shutil.copytree(GOLDEN / "qwen3_asr", directory)
+    write_tokenizer(directory, ASR_TEMPLATE, *ASR_MARKS)
     with serving(str(directory), cache_dir=directory.parent / "cache") as server:
         yield server
 
@@ -73,3 +103,72 @@ def test_sounds_are_heard_and_cached(server: RunningServer) -> None:
     assert cached[1] > 37 > cached[2]
     assert again["choices"] == first["choices"]
     assert other["choices"] != first["choices"]
+
+
+def hear(seconds: float, seed: int) -> dict[str, object]:
+    return {"type": "input_audio", "input_audio": {"data": encode_sound(seconds, seed)}}
+
+
+def test_a_template_of_sounds_alone_is_served(asr_server: RunningServer) -> None:
+    system = {"role": "system", "content": "Ouzel"}
+    body = {"max_tokens": 4, "temperature": 0, "logprobs": True}
+    with httpx.Client(base_url=asr_server.url, timeout=None) as http:
+        answers = [
+            http.post(
+                "chat/completions",
+                json=body | {"messages": [*before, {"role": "user", "content": [hear(2.5, seed)]}]},
+            ).json()
+            for before, seed in (([], 1), ([], 1), ([system], 1), ([], 2))
+        ]
+        response = http.post(
+            "responses",
+            json={
+                "input": [{"role": "user", "content": [hear(2.5, 1)]}],
+                "max_output_tokens": 4,
+                "temperature": 0,
+            },
+        ).json()
+
+    usages = [each["usage"]["prompt_tokens_details"] for each in answers]
+    assert [each["audio_tokens"] for each in usages] == [33] * 4
+    assert usages[1]["cached_tokens"] >= 32 > usages[3]["cached_tokens"]
+    first, again, with_context, other = (each["choices"] for each in answers)
+    assert again == first
+    assert with_context != first != other
+    [message] = response["output"]
+    assert message["content"][0]["text"] == first[0]["message"]["content"]
+
+
+REFUSED = {
+    "a text": ([hear(1, 1), {"type": "text", "text": "Who?"}], "messages[0].content[1].text"),
+    "a string": ("Who?", "messages[0].content"),
+}
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_a_text_that_the_template_leaves_out_is_refused(
+    asr_server: RunningServer, fault: str
+) -> None:
+    content, path = REFUSED[fault]
+
+    with httpx.Client(base_url=asr_server.url) as http:
+        answer = http.post(
+            "chat/completions", json={"messages": [{"role": "user", "content": content}]}
+        )
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == path
+    assert "no texts of users" in answer.json()["error"]["message"]
+
+
+def test_an_answer_that_the_template_leaves_out_is_refused(asr_server: RunningServer) -> None:
+    turns = [
+        {"role": "user", "content": [hear(1, 1)]},
+        {"role": "assistant", "content": "language English"},
+    ]
+
+    with httpx.Client(base_url=asr_server.url) as http:
+        answer = http.post("chat/completions", json={"messages": turns})
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "messages[1].role"
