@@ -24,6 +24,7 @@ SOUND_LENGTHS = {  # in samples
     "qwen2_audio": (16_480, 8_000, 40_123),
     # one window of attention of the encoder, less than the shortest sound, more than one window
     "qwen3_asr": (32_000, 5_000, 52_123),
+    "qwen3_omni_moe": (32_000, 5_000, 52_123),
 }
 
 
@@ -87,8 +88,9 @@ class HearingGolden:
         )
 
     # Any: the fields of make_request
-    def request(self, count: int, *, max_tokens: int = 24, **params: Any) -> EngineRequest:
-        request = make_request(self.prompt(count), max_tokens=max_tokens, **params)
+    def request(self, count: int, *, max_tokens: int | None = None, **params: Any) -> EngineRequest:
+        length = len(self.greedy(count)) if max_tokens is None else max_tokens
+        request = make_request(self.prompt(count), max_tokens=length, **params)
         return msgspec.structs.replace(request, images=self.sounds(count))
 
 

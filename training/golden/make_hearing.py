@@ -1,5 +1,6 @@
 """Writes tests/backends/golden_hearing/: tiny random checkpoints that hear sounds. See README.md."""
 
+import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
 from torch.nn.functional import pad
 from transformers import (
     Qwen2AudioConfig,
@@ -17,10 +19,15 @@ from transformers import (
     Qwen3ASRConfig,
     Qwen3ASRFeatureExtractor,
     Qwen3ASRForConditionalGeneration,
+    Qwen3OmniMoeThinkerConfig,
+    Qwen3OmniMoeThinkerForConditionalGeneration,
     WhisperFeatureExtractor,
 )
 
+from training.golden.cases import rope
 from training.golden.make_golden import SMALLEST_GAP, best_token, random_weights
+from training.golden.make_vision import normalised, picture
+from training.golden.vision.qwen import inputs as patches
 
 GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden_hearing"
 SOUND_TOKEN = 7  # of all cases; texts have larger ids
@@ -33,6 +40,9 @@ NUM_SOUNDS = (1, 2, 3)
 GREEDY_LENGTH = 24
 NUM_TRIES = 400
 NUM_EDGE_FRAMES = 8
+IMAGE_TOKEN, VISION_START, AUDIO_START = 6, 5, 4
+PATCH = 4
+PICTURES = ((1, 24, 40), (1, 16, 16))
 VOCAB_SIZE = 192
 TEXT = {
     "vocab_size": VOCAB_SIZE,
@@ -56,7 +66,9 @@ class HearingCase:
     # gives the model's inputs for some sounds, and the number of tokens of each
     prepare: Callable[[Any, list[NDArray[np.float32]]], tuple[Json, list[int]]]
     lengths: tuple[int, ...] = SOUND_LENGTHS
+    is_thinker: bool = False  # stored as a part of a larger model, and sees pictures
     seed: int = 0  # of the weights
+    greedy_length: int = GREEDY_LENGTH
 
 
 def make_sound(number: int, length: int) -> NDArray[np.float32]:
@@ -133,7 +145,7 @@ def prepare_alone(extractor: Any, sounds: list[NDArray[np.float32]]) -> tuple[Js
         )
         for each in sounds
     ]
-    num_frames = max(each["input_features"].shape[-1] for each in made)
+    num_frames = -(-max(each["input_features"].shape[-1] for each in made) // 100) * 100
     features, mask = (
         torch.cat([pad(each[key], (0, num_frames - each[key].shape[-1])) for each in made])
         for key in ("input_features", "attention_mask")
@@ -145,7 +157,77 @@ def prepare_alone(extractor: Any, sounds: list[NDArray[np.float32]]) -> tuple[Js
     return {"input_features": features, "input_features_mask": mask}, counts
 
 
+def make_qwen3_omni_moe() -> Any:
+    config = Qwen3OmniMoeThinkerConfig(
+        audio_config={
+            "encoder_layers": 3,
+            "encoder_attention_heads": 2,
+            "encoder_ffn_dim": 48,
+            "d_model": 32,
+            "output_dim": TEXT["hidden_size"],
+            "n_window_infer": 200,
+            "downsample_hidden_size": 8,
+        },
+        vision_config={
+            "depth": 4,
+            "hidden_size": 32,
+            "out_hidden_size": TEXT["hidden_size"],
+            "num_heads": 2,
+            "intermediate_size": 56,
+            "num_position_embeddings": 36,
+            "deepstack_visual_indexes": [0, 2],
+            "patch_size": PATCH,
+        },
+        text_config={
+            **TEXT,
+            "num_hidden_layers": 3,
+            "head_dim": 16,
+            "num_experts": 5,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 24,
+            "rope_parameters": rope(mrope_section=[3, 3, 2], mrope_interleaved=True),
+        },
+        audio_token_id=SOUND_TOKEN,
+        image_token_id=IMAGE_TOKEN,
+        vision_start_token_id=VISION_START,
+        audio_start_token_id=AUDIO_START,
+        video_token_id=2,
+    )
+    model = Qwen3OmniMoeThinkerForConditionalGeneration._from_config(
+        config, attn_implementation="eager"
+    )
+    encode = model.model.get_audio_features
+
+    def encode_alone(features: Any, mask: Any, *_: Any, **options: Any) -> Any:
+        """Encodes each sound alone: with others, zeros would follow a sound of less than a second."""
+        made = [
+            encode(features[i : i + 1], mask[i : i + 1], return_dict=True) for i in range(len(mask))
+        ]
+        made[0].last_hidden_state = torch.cat([each.last_hidden_state for each in made])
+        return made[0]
+
+    model.model.get_audio_features = encode_alone
+    return model
+
+
+def prepare_omni(extractor: Any, sounds: list[NDArray[np.float32]]) -> tuple[Json, list[int]]:
+    inputs, counts = prepare_alone(extractor, sounds)
+    return {
+        "input_features": inputs["input_features"],
+        "feature_attention_mask": inputs["input_features_mask"],
+    }, counts
+
+
 CASES = {
+    "qwen3_omni_moe": HearingCase(
+        make_qwen3_omni_moe,
+        WhisperFeatureExtractor(feature_size=128),
+        prepare_omni,
+        AUT_LENGTHS,
+        is_thinker=True,
+        seed=7,
+        greedy_length=8,
+    ),
     "qwen2_audio": HearingCase(
         make_qwen2_audio, WhisperFeatureExtractor(feature_size=128), prepare_qwen2_audio
     ),
@@ -214,13 +296,13 @@ def compute_outputs(
     with torch.no_grad():
         logits = prompt_logits = compute_logits(prompt)
         rows = embedded.rows[[at for at, each in enumerate(prompt) if each == SOUND_TOKEN]]
-        for _ in range(GREEDY_LENGTH):
+        for _ in range(case.greedy_length):
             token_id, gap = best_token(logits[-1])
             if gap < SMALLEST_GAP or token_id <= SOUND_TOKEN:
                 return None
             greedy.append(token_id)
             logits = compute_logits(prompt + greedy)
-    if len(set(greedy)) < GREEDY_LENGTH // 4:
+    if len(set(greedy)) < case.greedy_length // 4:
         return None
     return {
         f"prompt.{count}": np.array(prompt, np.int64),
@@ -229,6 +311,59 @@ def compute_outputs(
         f"logits.{count}": prompt_logits.numpy().astype(np.float32),
         f"greedy.{count}": np.array(greedy, np.int64),
     }
+
+
+def compute_mixed(case: HearingCase, model: Any) -> Json:
+    """Returns the values for a prompt with a picture, a sound and another picture."""
+    pictures = [picture(shape, number) for number, shape in enumerate(PICTURES)]
+    sounds = [make_sound(1, case.lengths[1])]
+    inputs, [count] = case.prepare(case.extractor, sounds)
+    seen = patches(PATCH, [normalised(each) for each in pictures], [])
+    rows = [height * width // (2 * PATCH) ** 2 for _, height, width in PICTURES]
+    for seed in range(NUM_TRIES):
+        generator = np.random.default_rng(seed)
+        text = iter(generator.integers(SOUND_TOKEN + 1, VOCAB_SIZE, 24).tolist())
+        prompt = [next(text) for _ in range(7)]
+        prompt += [VISION_START, *[IMAGE_TOKEN] * rows[0], 3, next(text), next(text)]
+        prompt += [AUDIO_START, *[SOUND_TOKEN] * count, 3, next(text)]
+        prompt += [VISION_START, *[IMAGE_TOKEN] * rows[1], 3, *text]
+
+        def compute_logits(ids: list[int]) -> Any:
+            token_ids = torch.tensor([ids])
+            mask = torch.ones_like(token_ids)
+            return model(
+                input_ids=token_ids, attention_mask=mask, use_cache=False, **inputs, **seen
+            ).logits[0]
+
+        greedy: list[int] = []
+        with torch.no_grad():
+            logits = prompt_logits = compute_logits(prompt)
+            for _ in range(case.greedy_length):
+                token_id, gap = best_token(logits[-1])
+                if gap < SMALLEST_GAP or token_id <= SOUND_TOKEN:
+                    break
+                greedy.append(token_id)
+                logits = compute_logits(prompt + greedy)
+        if len(greedy) == case.greedy_length and len(set(greedy)) >= case.greedy_length // 4:
+            return {
+                **{f"picture.{number}": each for number, each in enumerate(pictures)},
+                "prompt.mixed": np.array(prompt, np.int64),
+                "logits.mixed": prompt_logits.numpy().astype(np.float32),
+                "greedy.mixed": np.array(greedy, np.int64),
+            }
+    raise SystemExit("no text with pictures keeps the best logits apart from the second")
+
+
+def store_as_part(directory: Path) -> None:
+    """Stores the thinker as Qwen's checkpoints have it, beside a part that speaks."""
+    tensors = load_file(directory / "model.safetensors")
+    named = {f"thinker.{name}": each for name, each in tensors.items()}
+    named["talker.codec_head.weight"] = torch.zeros(2, 2, dtype=torch.float16)
+    save_file(named, directory / "model.safetensors", metadata={"format": "pt"})
+    path = directory / "config.json"
+    thinker = json.loads(path.read_text())
+    config = {"model_type": "qwen3_omni_moe", "thinker_config": thinker, "talker_config": {}}
+    path.write_text(json.dumps(config, indent=2) + "\n")
 
 
 def first_and_last_frames(case: HearingCase) -> Json:
@@ -253,12 +388,16 @@ def make_case(name: str, case: HearingCase) -> None:
         if made is None:
             raise SystemExit(f"{name}: no text keeps the best logits apart from the second")
         arrays |= made
+    if case.is_thinker:
+        arrays |= compute_mixed(case, model)
     if case.prepare is prepare_alone:
         arrays |= first_and_last_frames(case)
     directory = GOLDEN / name
     shutil.rmtree(directory, ignore_errors=True)
     model.half().save_pretrained(directory)
     (directory / "generation_config.json").unlink(missing_ok=True)
+    if case.is_thinker:
+        store_as_part(directory)
     case.extractor.save_pretrained(directory)
     np.savez_compressed(directory / "golden.npz", **arrays)
     print(f"{name}: {[len(arrays[f'prompt.{count}']) for count in NUM_SOUNDS]} tokens")

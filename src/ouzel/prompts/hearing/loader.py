@@ -11,7 +11,11 @@ from ouzel.prompts.hearing.base import SoundProcessor
 from ouzel.prompts.vision.settings import read_processor_files
 
 # model_type -> module
-_FAMILIES = {"qwen2_audio": "qwen2_audio", "qwen3_asr": "qwen3_asr"}
+_FAMILIES = {
+    "qwen2_audio": "qwen2_audio",
+    "qwen3_asr": "qwen3_asr",
+    "qwen3_omni_moe": "qwen3_omni_moe",
+}
 
 
 def load_sound_processor(directory: Path) -> SoundProcessor | None:

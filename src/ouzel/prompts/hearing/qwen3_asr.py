@@ -34,7 +34,8 @@ class _PaddingSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Qwen3AsrProcessor:
     feature_token: str
     mel: MelSpectrogram
-    min_samples: int  # silence fills up a shorter sound
+    min_samples: int = 0  # silence fills up a shorter sound
+    max_seconds: int = _MAX_SECONDS
 
     @property
     def placeholder(self) -> str:
@@ -42,7 +43,7 @@ class Qwen3AsrProcessor:
 
     def layout(self, num_samples: int) -> SoundLayout:
         shortest = 1 if self.min_samples > _REFLECTED else _REFLECTED + 1
-        check_length(num_samples, min_samples=shortest, max_seconds=_MAX_SECONDS)
+        check_length(num_samples, min_samples=shortest, max_seconds=self.max_seconds)
         num_frames = max(num_samples, self.min_samples) // HOP
         num_tokens = count_tokens(num_frames)
         return SoundLayout(self.feature_token * num_tokens, num_tokens, num_frames)
@@ -67,12 +68,20 @@ def _count_rows(num_frames: int) -> int:
 
 def load(files: ProcessorFiles) -> SoundProcessor:
     """Makes the processor. Raises ModelLoadError."""
-    audio = files.config.get("audio_config")
-    num_bins = audio.get("num_mel_bins", 128) if isinstance(audio, dict) else 128
-    settings = read_mel_settings(files, num_bins)
     padding = read_record(files.feature_extractor, _PaddingSettings, files.feature_extractor_path)
     return Qwen3AsrProcessor(
-        feature_token=files.token_text("audio_token", "<|audio_pad|>"),
-        mel=MelSpectrogram(settings.feature_size),
+        feature_token=read_feature_token(files),
+        mel=read_mel(files),
         min_samples=padding.min_length,
     )
+
+
+def read_feature_token(files: ProcessorFiles) -> str:
+    return files.token_text("audio_token", "<|audio_pad|>")
+
+
+def read_mel(files: ProcessorFiles) -> MelSpectrogram:
+    """Raises ModelLoadError for settings of another extractor."""
+    audio = files.config.get("audio_config")
+    num_bins = audio.get("num_mel_bins", 128) if isinstance(audio, dict) else 128
+    return MelSpectrogram(read_mel_settings(files, num_bins).feature_size)

@@ -59,6 +59,15 @@ class ChunkShape:
 def build(config: HfConfig, b: VisionBuilder) -> HearingModel:
     if config.has("classify_num"):
         raise config.refuse("classify_num", "models that write text, without this key")
+    return build_encoder(config, b)
+
+
+def build_encoder(
+    config: HfConfig, b: VisionBuilder, *, fills_short_sounds: bool = True
+) -> HearingModel:
+    """Builds the encoder; zeros fill up the last chunk of a sound, unless it is the only one of a
+    family that does not fill it.
+    """
     audio = config.required_section("audio_config").with_defaults(num_mel_bins=128)
     audio.require(scale_embedding=False)
     shape = replace(EncoderShape.read(audio), has_key_bias=True)
@@ -76,7 +85,7 @@ def build(config: HfConfig, b: VisionBuilder) -> HearingModel:
     rows = activate(rows, shape.activation)
     features = b.linear(rows, "multi_modal_projector.linear_2", size, text_size)
     flat = ops.reshape(features, integers(-1, text_size), False)
-    return b.hearing_model(flat, sound_passes(chunks))
+    return b.hearing_model(flat, sound_passes(chunks, fills_short_sounds=fills_short_sounds))
 
 
 def embed_chunks(b: VisionBuilder, shape: EncoderShape, chunks: ChunkShape) -> Node:
@@ -128,7 +137,7 @@ def count_rows(num_frames: int) -> int:
     return num_frames
 
 
-def sound_passes(chunks: ChunkShape) -> SoundPasses:
+def sound_passes(chunks: ChunkShape, *, fills_short_sounds: bool) -> SoundPasses:
     """Returns the function that makes the inputs of each window of a sound."""
 
     def passes(sound: SoundInput, mel: NDArray[np.float32]) -> list[Inputs]:
@@ -139,9 +148,12 @@ def sound_passes(chunks: ChunkShape) -> SoundPasses:
                 f"{sound.num_frames} frames, the processor made {num_bins} bins and "
                 f"{num_frames} frames"
             )
+        own = mel[:, : sound.num_frames]
+        if sound.num_frames < chunks.num_frames and not fills_short_sounds:
+            rows = np.arange(count_rows(sound.num_frames), dtype=np.int64)
+            return [{MEL: own[None, None], ROW_IDS: rows}]
         size = chunks.num_chunks * chunks.num_frames
         begins = range(0, sound.num_frames, size)
-        own = mel[:, : sound.num_frames]
         return [_make_inputs(own[:, begin : begin + size], chunks) for begin in begins]
 
     return passes
