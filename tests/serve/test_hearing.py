@@ -2,12 +2,15 @@
 
 import json
 import shutil
+from base64 import b64encode
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from PIL import Image
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from tests.api.hearing import MARKS, TEMPLATE, encode_sound
@@ -35,16 +38,42 @@ ASR_TEMPLATE = """
 {{- '<|im_start|>user\\n' + found.sounds + '<|im_end|>\\n' }}
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{% endif %}
 """
+# A template with the structure and markup of Qwen3-Omni's template, in our words.
+OMNI_TEMPLATE = """
+{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\\n' }}
+    {%- if message.content is string %}{{- message.content }}{%- else %}
+        {%- for part in message.content %}
+            {%- if part.type == 'image' %}{{- '<|vision_start|><|image_pad|><|vision_end|>' }}
+            {%- elif part.type == 'audio' %}{{- '<|audio_start|><|audio_pad|><|audio_end|>' }}
+            {%- elif 'text' in part %}{{- part.text }}{% endif %}
+        {%- endfor %}
+    {%- endif %}
+    {{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{% endif %}
+"""
+PICTURES = {
+    "image_processor_type": "Qwen2VLImageProcessor",
+    "patch_size": 4,
+    "merge_size": 2,
+    "min_pixels": 64,
+    "max_pixels": 4096,
+}
 UNUSED = [f"<|unused_{number}|>" for number in range(SOUND_TOKEN - 2)]
 
 
-def write_tokenizer(directory: Path, template: str, *marks: str) -> None:
-    """Writes a tokenizer of ASCII in which the first mark is the token of the sounds.
+def write_tokenizer(
+    directory: Path, template: str, sound_token: str, *marks: str, image_token: str = ""
+) -> None:
+    """Writes a tokenizer of ASCII with the token of sounds, and the token of images before it.
 
     The checkpoint has too few tokens for all bytes.
     """
-    special = ["<|im_start|>", "<|im_end|>", *UNUSED, *marks]
-    assert special[SOUND_TOKEN] == marks[0]
+    special = ["<|im_start|>", "<|im_end|>", *UNUSED, sound_token, *marks]
+    if image_token:
+        special[SOUND_TOKEN - 1] = image_token
+    assert special[SOUND_TOKEN] == sound_token
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
     ascii_text = "".join(map(chr, [10, *range(32, 127)]))
     units = "".join(piece for piece, _ in byte_level.pre_tokenize_str(ascii_text))
@@ -76,6 +105,18 @@ def asr_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServ
         yield server
 
 
+@pytest.fixture(scope="module")
+def omni_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    directory = tmp_path_factory.mktemp("models") / "qwen3-omni"
+    shutil.copytree(GOLDEN / "qwen3_omni_moe", directory)
+    path = directory / "preprocessor_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | PICTURES))
+    marks = (*ASR_MARKS, "<|vision_start|>", "<|vision_end|>")
+    write_tokenizer(directory, OMNI_TEMPLATE, *marks, image_token="<|image_pad|>")
+    with serving(str(directory), cache_dir=directory.parent / "cache") as server:
+        yield server
+
+
 def ask(http: httpx.Client, *sounds: str) -> dict[str, Any]:  # JSON
     parts = [{"type": "input_audio", "input_audio": {"data": each}} for each in sounds]
     content = [*parts, {"type": "text", "text": "Who?"}]
@@ -103,6 +144,13 @@ def test_sounds_are_heard_and_cached(server: RunningServer) -> None:
     assert cached[1] > 37 > cached[2]
     assert again["choices"] == first["choices"]
     assert other["choices"] != first["choices"]
+
+
+def see(colour: str) -> dict[str, object]:
+    file = BytesIO()
+    Image.new("RGB", (40, 24), colour).save(file, "PNG")
+    url = f"data:image/png;base64,{b64encode(file.getvalue()).decode()}"
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def hear(seconds: float, seed: int) -> dict[str, object]:
@@ -172,3 +220,44 @@ def test_an_answer_that_the_template_leaves_out_is_refused(asr_server: RunningSe
 
     assert answer.status_code == 400
     assert answer.json()["error"]["param"] == "messages[1].role"
+
+
+def test_a_model_sees_and_hears_in_one_chat(omni_server: RunningServer) -> None:
+    with httpx.Client(base_url=omni_server.url, timeout=None) as http:
+        answers = [
+            http.post(
+                "chat/completions",
+                json={
+                    "messages": [{"role": "user", "content": content}],
+                    "max_tokens": 4,
+                    "temperature": 0,
+                    "logprobs": True,
+                },
+            ).json()
+            for content in (
+                [see("red"), {"type": "text", "text": "Who?"}, hear(2.5, 1)],
+                [see("red"), {"type": "text", "text": "Who?"}, hear(2.5, 1)],
+                [see("blue"), {"type": "text", "text": "Who?"}, hear(2.5, 1)],
+                [see("red"), {"type": "text", "text": "Who?"}, hear(2.5, 2)],
+            )
+        ]
+
+    first, again, other_picture, other_sound = (each["choices"] for each in answers)
+    assert first == again
+    assert first != other_picture
+    assert first != other_sound
+    details = [each["usage"]["prompt_tokens_details"] for each in answers]
+    assert [each["audio_tokens"] for each in details] == [33] * 4
+    assert details[1]["cached_tokens"] > 32 > details[2]["cached_tokens"]
+
+
+def test_a_video_is_refused(omni_server: RunningServer) -> None:
+    part = {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAA"}}
+
+    with httpx.Client(base_url=omni_server.url) as http:
+        answer = http.post(
+            "chat/completions", json={"messages": [{"role": "user", "content": [part]}]}
+        )
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "messages[0].content[0].type"

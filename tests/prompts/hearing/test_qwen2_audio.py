@@ -76,7 +76,7 @@ def test_newer_checkpoints_have_the_settings_of_the_extractor_elsewhere(tmp_path
     inner = {"feature_extractor": {"feature_size": 80}}
     (tmp_path / "processor_config.json").write_text(json.dumps(inner))
 
-    with pytest.raises(ModelLoadError, match="processor_config.json: feature_size must be 128"):
+    with pytest.raises(ModelLoadError, match=r"processor_config\.json: feature_size must be 128"):
         load_sound_processor(tmp_path)
 
 

@@ -12,8 +12,8 @@ from ouzel.prompts.hearing.base import SoundProcessor
 from ouzel.prompts.hearing.loader import load_sound_processor
 from tests.backends.hearing_golden import make_sound, read_hearing_golden
 
-CONFIG = {"model_type": "qwen3_asr", "audio_config": {"num_mel_bins": 128}}
-RELEASED = {
+CONFIG: dict[str, object] = {"model_type": "qwen3_asr", "audio_config": {"num_mel_bins": 128}}
+RELEASED: dict[str, object] = {
     "model_type": "qwen3_asr",
     "thinker_config": {"audio_config": {"num_mel_bins": 128}, "text_config": {}},
 }
@@ -58,21 +58,32 @@ def test_the_spectrogram_equals_that_of_transformers(number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "num_samples", "complaint"),
+    ("min_length", "num_samples", "complaint"),
     [
-        ({}, 0, "a sound must last >= 6.25e-05 s, given 0 s"),
-        ({}, 19_200_001, "a sound must last <= 1200 s, given 1200.00 s"),
-        ({"min_length": 0}, 200, "a sound must last >= 0.0125625 s, given 0.0125 s"),
+        (8_000, 0, "a sound must last >= 6.25e-05 s, given 0 s"),
+        (8_000, 19_200_001, "a sound must last <= 1200 s, given 1200.00 s"),
+        (0, 200, "a sound must last >= 0.0125625 s, given 0.0125 s"),
     ],
 )
 def test_a_sound_of_another_length_is_refused(
-    tmp_path: Path, settings: dict[str, object], num_samples: int, complaint: str
+    tmp_path: Path, min_length: int, num_samples: int, complaint: str
 ) -> None:
-    processor = load(tmp_path, **settings)
+    processor = load(tmp_path, min_length=min_length)
     assert processor is not None
 
     with pytest.raises(ValueError, match=complaint):
         processor.layout(num_samples)
+
+
+def test_qwen3_omni_fills_up_no_sound(tmp_path: Path) -> None:
+    thinker = {"audio_config": {"num_mel_bins": 128}, "text_config": {}, "vision_config": {}}
+    processor = load(tmp_path, {"model_type": "qwen3_omni_moe", "thinker_config": thinker})
+    assert processor is not None
+    layout = processor.layout(5_000)
+
+    assert (layout.num_frames, layout.num_tokens) == (31, 4)
+    with pytest.raises(ValueError, match="a sound must last <= 2400 s"):
+        processor.layout(38_400_001)
 
 
 def test_the_shortest_sounds_have_features(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from ouzel.prompts.vision.settings import ProcessorFiles, read_record
 
 _MAX_SECONDS = 1200
 _CHUNK_FRAMES = 100  # the convolutions of the encoder take a second at once
-_NUM_CONVOLUTIONS = 3  # each halves the frames of a chunk
+_FRAMES_PER_ROW = 8  # three convolutions halve the frames of a chunk
 _REFLECTED = 200  # samples at both ends of a sound that the spectrogram reflects
 
 
@@ -63,7 +63,7 @@ def count_tokens(num_frames: int) -> int:
 
 
 def _count_rows(num_frames: int) -> int:
-    return -(-num_frames // 2**_NUM_CONVOLUTIONS)
+    return -(-num_frames // _FRAMES_PER_ROW)
 
 
 def load(files: ProcessorFiles) -> SoundProcessor:
