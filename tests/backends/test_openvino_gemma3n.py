@@ -93,4 +93,4 @@ def test_encoders_of_images_and_sound_are_left_out(
         _, logits = Driver(load(directory)).prefill(golden.prompt, 7)
     assert relative_error(logits, golden.logits) < 1e-5
     assert "serving the language model gemma3n_text" in caplog.text
-    assert "unused parts of the checkpoint: embed_vision, model.audio_tower" in caplog.text
+    assert "unused parts of the checkpoint: audio_tower, embed_vision" in caplog.text

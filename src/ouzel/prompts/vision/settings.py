@@ -70,7 +70,7 @@ class ProcessorFiles:
     image_processor_path: Path
     video_processor: JsonObject  # empty if the checkpoint has no settings for videos
     video_processor_path: Path
-    feature_extractor: JsonObject  # of sounds
+    feature_extractor: JsonObject  # the settings for sounds; empty if the checkpoint has none
     feature_extractor_path: Path
     processor: JsonObject
     special_tokens: Mapping[str, str]

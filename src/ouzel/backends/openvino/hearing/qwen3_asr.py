@@ -27,7 +27,7 @@ ROW_IDS = "row_ids"  # the rows of the sound among the rows of all chunks of a p
 _HALF_CHUNK = 50  # frames: the numbers of tokens in the processors belong to no other value
 _NUM_CONVOLUTIONS = 3
 _KERNEL = 3  # frames, and mel bins, of the kernels of the convolutions
-_MAX_PERIOD = 10_000.0  # of the positions: sines and cosines
+_MAX_PERIOD = 10_000.0  # the positions are sines and cosines
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class ChunkShape:
 
     num_mel_bins: int
     num_channels: int
-    num_frames: int  # of a chunk
-    num_chunks: int  # of a window
+    num_frames: int  # a chunk has so many
+    num_chunks: int  # a window of attention has so many
 
     @property
     def num_rows(self) -> int:
