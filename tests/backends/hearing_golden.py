@@ -24,12 +24,19 @@ SEEING = ["gemma4"]  # checkpoints that see, too
 WITH_LAYERS = [name for name in NAMES if name != "gemma4_unified"]  # have encoders of several parts
 SOUND_TOKEN = 7
 IMAGE_TOKEN = 6
-SOUND_LENGTHS = (16_480, 8_000, 40_123)  # in samples
+SOUND_LENGTHS = {  # in samples
+    "gemma4": (16_480, 8_000, 40_123),
+    "gemma4_unified": (16_480, 8_000, 40_123),
+    "qwen2_audio": (16_480, 8_000, 40_123),
+    # one window of attention of the encoder, less than the shortest sound, more than one window
+    "qwen3_asr": (32_000, 5_000, 52_123),
+    "qwen3_omni_moe": (32_000, 5_000, 52_123),
+}
 
 
-def make_sound(number: int) -> Sound:
+def make_sound(number: int, length: int) -> Sound:
     """Makes a sound of tones and noise, as the program that wrote the expected values."""
-    times = np.arange(SOUND_LENGTHS[number]) / SAMPLE_RATE
+    times = np.arange(length) / SAMPLE_RATE
     tones = sum(
         np.sin(2 * np.pi * hertz * (number + 1) * times * (1 + times)) for hertz in (150, 410, 990)
     )
@@ -98,12 +105,16 @@ class HearingGolden:
             size=(height, width),
         )
 
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        return SOUND_LENGTHS[self.directory.name]
+
     def layout_tokens(self, number: int) -> int:
-        return self.processor.layout(SOUND_LENGTHS[number]).num_tokens
+        return self.processor.layout(self.lengths[number]).num_tokens
 
     def sound(self, number: int, begin: int) -> SoundInput:
         """Returns the sound with its tokens from `begin` on."""
-        sound = make_sound(number)
+        sound = make_sound(number, self.lengths[number])
         layout = self.processor.layout(sound.num_samples)
         features = self.processor.compute_features(sound)
         num_bins, num_frames = features.shape
@@ -116,8 +127,9 @@ class HearingGolden:
         )
 
     # Any: the fields of make_request
-    def request(self, count: int, *, max_tokens: int = 24, **params: Any) -> EngineRequest:
-        request = make_request(self.prompt(count), max_tokens=max_tokens, **params)
+    def request(self, count: int, *, max_tokens: int | None = None, **params: Any) -> EngineRequest:
+        length = len(self.greedy(count)) if max_tokens is None else max_tokens
+        request = make_request(self.prompt(count), max_tokens=length, **params)
         return msgspec.structs.replace(request, images=self.sounds(count))
 
 

@@ -3,16 +3,15 @@
 import json
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from tests.api.hearing import MARKS, TEMPLATE, encode_sound
 from tests.backends.hearing_golden import GOLDEN, SOUND_TOKEN
 from tests.serve.drawings import data_url, encoded, shape
+from tests.serve.hearing_files import write_tokenizer
 from tests.serve.running import RunningServer, serving
 
 # A template with the markup of Gemma 4's template, in our words.
@@ -37,28 +36,6 @@ IMAGE_PROCESSOR = {
     "pooling_kernel_size": 3,
     "max_soft_tokens": 70,
 }
-
-
-def write_tokenizer(
-    directory: Path, template: str, turns: tuple[str, str], marks: tuple[str, ...], first: int
-) -> None:
-    """Writes a tokenizer of ASCII in which `marks` begin with the token `first`.
-
-    The checkpoints have too few tokens for all bytes.
-    """
-    unused = [f"<|unused_{number}|>" for number in range(first - len(turns))]
-    special = [*turns, *unused, *marks]
-    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    ascii_text = "".join(map(chr, [10, *range(32, 127)]))
-    units = "".join(piece for piece, _ in byte_level.pre_tokenize_str(ascii_text))
-    vocabulary = {token: number for number, token in enumerate([*special, *units])}
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    tokenizer.pre_tokenizer = byte_level
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens(special)
-    tokenizer.save(str(directory / "tokenizer.json"))
-    settings = {"eos_token": turns[1], "chat_template": template}
-    (directory / "tokenizer_config.json").write_text(json.dumps(settings))
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ PATH = ROOT / "docs" / "reference" / "models.md"
 GOLDEN = ROOT / "tests" / "backends" / "golden"
 GOLDEN_VISION = ROOT / "tests" / "backends" / "golden_vision"
 GOLDEN_SPEECH = ROOT / "tests" / "backends" / "golden_speech"
+GOLDEN_HEARING = ROOT / "tests" / "backends" / "golden_hearing"
 COMMAND = "uv run python -m tools.documents.models"
 
 _INTRODUCTION = """\
@@ -196,7 +197,7 @@ def list_projector_rows() -> Iterator[str]:
 def golden_checkpoints() -> dict[str, list[Path]]:
     """Returns the directories of each model_type."""
     found: dict[str, list[Path]] = {}
-    for folder in (GOLDEN, GOLDEN_VISION, GOLDEN_SPEECH):
+    for folder in (GOLDEN, GOLDEN_VISION, GOLDEN_HEARING, GOLDEN_SPEECH):
         for path in sorted(folder.glob("*/config.json")):
             model_type = read_hf_config(path.parent).text_model().model_type
             found.setdefault(model_type, []).append(path.parent)

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.checkpoint.default_templates import DEFAULT_TEMPLATES
+from ouzel.checkpoint.thinkers import promote_thinker
 from ouzel.errors import ModelLoadError
 
 JsonObject = dict[str, object]
@@ -163,7 +164,7 @@ def read_config_json(directory: Path) -> JsonObject:
     model_type = values.get("model_type")
     if isinstance(model_type, str) and model_type in _OLDER_TYPES:
         values["model_type"] = _OLDER_TYPES[model_type]
-    return values
+    return promote_thinker(values)
 
 
 def read_json_object(path: Path) -> JsonObject:

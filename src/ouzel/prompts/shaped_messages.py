@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 
 from ouzel.errors import InvalidRequest
+from ouzel.prompts.marked_text import bare
 from ouzel.prompts.messages import MEDIA, Message
 from ouzel.prompts.template import Template
 from ouzel.prompts.template_trials.capabilities import REASONING_KEYS, TemplateCapabilities
@@ -65,6 +66,12 @@ def _check_shown(message: Message, capabilities: TemplateCapabilities, path: str
         raise InvalidRequest(
             ": this model's chat template has no system messages", field=f"{path}.role"
         )
+    if role == "assistant" and capabilities.drops_answers:
+        raise InvalidRequest(
+            ": this model's chat template has no earlier answers", field=f"{path}.role"
+        )
+    if role == "user" and capabilities.shows_sounds_alone:
+        _refuse_texts(message["content"], f"{path}.content")
     if role == "tool" and capabilities.drops_tool_results:
         raise InvalidRequest(
             ": this model's chat template has no tool results", field=f"{path}.role"
@@ -72,6 +79,19 @@ def _check_shown(message: Message, capabilities: TemplateCapabilities, path: str
     if message.get("tool_calls") and capabilities.drops_tool_calls:
         where = f"{path}.tool_calls"
         raise InvalidRequest(": this model's chat template has no tool calls", field=where)
+
+
+def _refuse_texts(content: object, path: str) -> None:
+    """Raises InvalidRequest for a text, with the path of its part."""
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    for position, part in enumerate(parts):
+        text = part.get("text")
+        if isinstance(text, str) and bare(text).strip():
+            where = f"{path}[{position}].text" if isinstance(content, list) else path
+            raise InvalidRequest(
+                ": this model's chat template shows users' sounds, and no texts of users",
+                field=where,
+            )
 
 
 def _role(role: object, template: Template, path: str) -> object:
@@ -99,7 +119,7 @@ def _content(content: object, capabilities: TemplateCapabilities, path: str) -> 
     its pages.
     """
     if isinstance(content, list) and any(part["type"] in MEDIA for part in content):
-        if not capabilities.takes_content_parts:
+        if not (capabilities.takes_content_parts or capabilities.shows_sounds_alone):
             raise InvalidRequest(
                 ": this model's chat template has no pictures or sounds", field=f"{path}.content"
             )

@@ -15,6 +15,8 @@ _FAMILIES = {
     "gemma4": "gemma4",
     "gemma4_unified": "gemma4_unified",
     "qwen2_audio": "qwen2_audio",
+    "qwen3_asr": "qwen3_asr",
+    "qwen3_omni_moe": "qwen3_omni_moe",
 }
 
 

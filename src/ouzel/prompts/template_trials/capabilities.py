@@ -25,6 +25,8 @@ _KEY, _VALUE = "ouzelkey", "ouzelvalue"
 _RESULT = "ouzelresult"
 _ROLE = "ouzelrole"
 
+_SOUND = {"type": "audio", "audio": ""}
+
 # Keys under which clients and templates have the reasoning of an answer.
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")
 
@@ -42,18 +44,24 @@ class TemplateCapabilities:
     drops_tool_calls: bool = False  # an assistant's earlier calls are left out silently
     drops_tool_results: bool = False  # messages of tools are left out silently
     later_system_role: bool = False  # system messages behind a user's message are shown, too
+    shows_sounds_alone: bool = False  # users' sounds reach the prompt, and no texts of users
+    drops_answers: bool = False  # such a template leaves out earlier answers silently
     # the key of an assistant's message from which earlier reasoning is shown; "" for none
     reasoning_key: str = ""
 
 
 def probe(render: TryRender) -> TemplateCapabilities:
-    with_string = _shows(render([_user(_WORD)]))
-    with_parts = _shows_plainly(render([_user([{"type": "text", "text": _WORD}])]))
+    as_string, as_parts = (
+        render([_user(content)]) for content in (_WORD, [{"type": "text", "text": _WORD}])
+    )
+    with_string, with_parts = _shows(as_string), _shows_plainly(as_parts)
+    shows_sounds_alone = _shows_sounds_alone(render)
     content: object = "hello"
     if with_parts and not with_string:
         content = [{"type": "text", "text": "hello"}]
     chat = [_user(content)]
     word: object = _WORD if isinstance(content, str) else [{"type": "text", "text": _WORD}]
+    answered = [*chat, {"role": "assistant", "content": word}]
     object_form = _render_call(render, chat, {_KEY: _VALUE})
     string_form = _render_call(render, chat, f'{{"{_KEY}": "{_VALUE}"}}')
     return TemplateCapabilities(
@@ -61,6 +69,8 @@ def probe(render: TryRender) -> TemplateCapabilities:
         takes_content_parts=with_parts,
         system_role=_shows(render([{"role": "system", "content": word}, *chat])),
         later_system_role=_shows(render([*chat, {"role": "system", "content": word}])),
+        shows_sounds_alone=shows_sounds_alone,
+        drops_answers=shows_sounds_alone and _drops(_WORD, render(answered)),
         developer_role=_knows_role(render, "developer", word, chat),
         tools=_shows(render(chat, tools=[_tool()])),
         tool_calls=_is_native_call(object_form) or _is_native_call(string_form),
@@ -96,6 +106,17 @@ def _tool() -> dict[str, object]:
         "type": "function",
         "function": {"name": _WORD, "description": "A tool.", "parameters": parameters},
     }
+
+
+def _shows_sounds_alone(render: TryRender) -> bool:
+    """Tells whether a user's sound changes the prompt, and a user's text does not."""
+    empty = render([_user("")])
+    texts = (_WORD, [{"type": "text", "text": _WORD}])
+    return (
+        empty is not None
+        and all(render([_user(text)]) == empty for text in texts)
+        and render([_user([_SOUND])]) not in (None, empty)
+    )
 
 
 def _render_call(render: TryRender, chat: list[dict[str, object]], arguments: object) -> str | None:

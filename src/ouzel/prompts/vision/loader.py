@@ -36,6 +36,7 @@ _FAMILIES = {
     "qwen3_vl_moe": "qwen2_vl",
     "qwen3_5": "qwen2_vl",
     "qwen3_5_moe": "qwen2_vl",
+    "qwen3_omni_moe": "qwen2_vl",
     "smolvlm": "idefics3",
 }
 _VIDEO_FAMILIES = {

@@ -36,6 +36,7 @@ class EncoderShape:
     num_mel_bins: int
     num_rows: int  # rows of features
     activation: Activation
+    has_key_bias: bool = False
 
     @classmethod
     def read(cls, config: HfConfig) -> "EncoderShape":
@@ -96,7 +97,10 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: EncoderShape) ->
     size, num_heads = shape.hidden_size, shape.num_heads
     heads = (
         split_batch_heads(
-            b.linear(rows, f"{prefix}{each}_proj", size, size, has_bias=each != "k"),
+            b.linear(
+                *(rows, f"{prefix}{each}_proj", size, size),
+                has_bias=each != "k" or shape.has_key_bias,
+            ),
             num_heads,
             size // num_heads,
         )

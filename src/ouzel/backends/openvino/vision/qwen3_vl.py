@@ -42,8 +42,18 @@ def image_shape(config: HfConfig) -> ImageShape:
 
 
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
+    return build_encoder(config, b, MERGER, "visual.deepstack_merger_list.")
+
+
+def build_encoder(
+    config: HfConfig, b: VisionBuilder, merger_names: tuple[str, str, str], deep_prefix: str
+) -> VisionModel:
+    """Builds the encoder; `merger_names` are the names of a merger's norm and of its two layers.
+
+    The names of the mergers of DeepStack begin with `deep_prefix` and their number.
+    """
     vision = vision_section(config)
-    shape = QwenVisionShape.read(vision, NORM, MERGER)
+    shape = QwenVisionShape.read(vision, NORM, merger_names)
     activation, inner_size = read_activation(vision), vision.size("intermediate_size")
     text_size = config.text_model().size("hidden_size")
     deep = deep_layers(vision)
@@ -63,7 +73,7 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     for layer in range(vision.size("depth")):
         rows = block(b.at_layer(layer, rows), f"visual.blocks.{layer}.")
         if layer in deep:
-            prefix = f"visual.deepstack_merger_list.{deep.index(layer)}."
+            prefix = f"{deep_prefix}{deep.index(layer)}."
             b.deep(deep_features(b, rows, prefix, shape, text_size))
     features = merged(b, rows, "visual.merger.", shape, text_size)
     return b.vision_model(
@@ -99,16 +109,12 @@ def deep_features(
     b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape, text_size: int
 ) -> Node:
     """Makes rows of features like `merged`, but with the norm over all patches of a square."""
-    rows = b.norm(
-        ops.reshape(rows, integers(-1, shape.merged_size), False),
-        prefix + "norm",
-        shape.merged_size,
-        NORM,
-    )
-    rows = ops.gelu(
-        b.linear(rows, prefix + "linear_fc1", shape.merged_size, shape.merged_size), "erf"
-    )
-    return b.linear(rows, prefix + "linear_fc2", shape.merged_size, text_size)
+    assert shape.merger_names is not None
+    norm, first, second = (prefix + name for name in shape.merger_names)
+    squares = ops.reshape(rows, integers(-1, shape.merged_size), False)
+    rows = b.norm(squares, norm, shape.merged_size, NORM)
+    rows = ops.gelu(b.linear(rows, first, shape.merged_size, shape.merged_size), "erf")
+    return b.linear(rows, second, shape.merged_size, text_size)
 
 
 def positions(b: VisionBuilder, side: int, size: int) -> Node:
