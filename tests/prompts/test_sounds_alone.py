@@ -32,7 +32,8 @@ ANSWER: Message = {"role": "assistant", "content": "language German"}
 
 def render(source: str, *messages: Message, **wanted: bool) -> str:
     renderer = PromptRenderer(byte_tokenizer(), ChatTemplate({"default": source}, {}), 4096)
-    return renderer.encode_chat(list(messages), ChatRendering(**wanted))[0]  # type: ignore[arg-type]
+    rendering = ChatRendering(**wanted)  # type: ignore[arg-type]
+    return renderer.encode_chat(list(messages), rendering)[0]
 
 
 @pytest.mark.parametrize("source", [SOUNDS_ALONE, WITH_ANSWERS])
