@@ -84,7 +84,7 @@ def _join(words: dict[str, str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
-_TITLE = re.compile(rf"\b({_join(_TITLES)})(?:\.|(?<=Mr|Dr|Ms|St)|(?<=Mrs)) (?=[A-Z])")
+_TITLE = re.compile(rf"\b({_join(_TITLES)})(?:\.|(?<=Mr|Dr|Ms|St)|(?<=Mrs)) (?=[A-Z]|and )")
 _PLACE = re.compile(rf"(?<=\w )({_join(_PLACES)})\.(?!\w)( [A-Z])?")
 _NUMBERED = re.compile(rf"\b({_join(_COUNTED)})\. ?(?=\d)", re.I)
 _NUMERO = re.compile(r"\bN[oº°]\.? ?(?=\d)|№ ?(?=\d)")
@@ -115,6 +115,8 @@ def read_abbreviations(text: str) -> str:
 
 def _read_pointed(match: re.Match[str]) -> str:
     """Keeps the full stop that also ends a sentence."""
+    if match[1].isupper():  # EST. is a time zone
+        return match[0]
     words = _LOWER_PLAIN[match[1].lower()]
     end: str | None = match["end"]
     introduces = words in ("for example", "that is", "versus", "compare")
@@ -124,4 +126,7 @@ def _read_pointed(match: re.Match[str]) -> str:
 def _join_initials(match: re.Match[str]) -> str:
     letters = match[1].replace(".", "").upper()
     end: str | None = match["end"]
-    return letters if end is None else f"{letters}.{end}" if not end else f"{letters}{end}"
+    if end is None:
+        return letters
+    ends_sentence = not end or letters in ("AM", "PM")
+    return f"{letters}.{end}" if ends_sentence else f"{letters}{end}"

@@ -27,9 +27,12 @@ _DAY_FIRST = re.compile(rf"(?<![\w.,-])(?P<the>the )?{_DAY} (?:of )?{_MONTH}(?:,
 _MONTH_ONLY = re.compile(rf"\b{_MONTH},? {_YEAR}{_END}")
 _TIME = re.compile(
     r"(?<![\w.:])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?"
-    r"(?:\.\d{1,9})?(?P<zone>Z\b)?(?: ?(?P<half>[AaPp])\.?[Mm]\b\.?)?(?![\w:]|\.\d)"
+    r"(?:\.\d{1,9})?(?P<zone>Z\b)?(?: ?(?P<half>[AaPp])\.?[Mm]\b(?:\.(?= [a-z\d(]))?)?(?![\w:]|\.\d)"
 )
-_HOUR = re.compile(r"(?<![\w.:])(?P<hour>1[0-2]|0?[1-9]) ?(?P<half>[AaPp])\.?[Mm]\b\.?(?!\w)")
+_HOUR = re.compile(
+    r"(?<![\w.:])(?P<hour>1[0-2]|0?[1-9]) ?(?P<half>[AaPp])\.?[Mm]\b"
+    r"(?:\.(?= [a-z\d(]))?(?!\w)"
+)
 
 
 def read_dates(text: str, dialect: Dialect) -> str:
@@ -50,7 +53,7 @@ def read_dates(text: str, dialect: Dialect) -> str:
 def read_times(text: str) -> str:
     """Returns the text with times of day as words."""
     text = _TIME.sub(_read_time, text)
-    return _HOUR.sub(lambda match: f"{_read_hour(match)} {match['half'].upper()}M", text)
+    return _HOUR.sub(lambda match: f"{_read_hour(match)} {match['half'].upper()} M", text)
 
 
 def _name(month: str) -> str:
@@ -98,7 +101,7 @@ def _read_time(match: re.Match[str]) -> str:
     if second and second != "00":
         words += f" and {read_cardinal(str(int(second)))} seconds"
     if match["half"]:
-        words += f" {match['half'].upper()}M"
+        words += f" {match['half'].upper()} M"
     return f"{words} UTC" if match["zone"] else words
 
 

@@ -102,7 +102,11 @@ def pronounce_by_letters(word: str, dialect: Dialect) -> str:
 
     A word without a vowel is spelled.
     """
-    letters = "".join(char for char in word.lower() if "a" <= char <= "z")
+    parts = re.split("[' -]", word.lower())
+    if len(parts) > 1:
+        found = [pronounce_by_letters(part, dialect) for part in parts if part]
+        return (" " if "'" not in word else "").join(found)
+    letters = "".join(char for char in parts[0] if "a" <= char <= "z")
     if not re.search(_V, letters):
         return " ".join(
             spell(letters[start : start + _MAX_SPELLED_CHARS], dialect)

@@ -6,9 +6,14 @@ from ouzel.phonemes.english.abbreviations import read_abbreviations
 from ouzel.phonemes.english.addresses import read_addresses
 from ouzel.phonemes.english.calendar_words import read_dates, read_times
 from ouzel.phonemes.english.dialect import Dialect
-from ouzel.phonemes.english.numerals import read_long_numbers, read_numerals
+from ouzel.phonemes.english.numerals import (
+    read_decades,
+    read_long_numbers,
+    read_numerals,
+)
 from ouzel.phonemes.english.other_scripts import write_latin
 from ouzel.phonemes.english.quantities import read_quantities
+from ouzel.phonemes.english.roman_numerals import read_roman_numerals
 from ouzel.phonemes.plain_text import make_plain
 
 _SIGNS = {
@@ -43,6 +48,7 @@ _SIGNS = {
 _SIGN = re.compile(f"[{re.escape(''.join(_SIGNS))}]")
 _HASH_NUMBER = re.compile(r"(?<![\w#])#(?=\d)")
 _HASHTAG = re.compile(r"(?<![\w#])#(?=[A-Za-z])")
+_SHARP = re.compile(r"(?<!\w)([ACDFG])#(?!\w)")
 _ABOUT = re.compile(r"(?<!\w)[~≈] ?(?=\d)")
 _COMPARED = re.compile(r"(?<=[\w)]) ?([<>]) ?(?=[\d$£€])|(?<!\w)([<>]) ?(?=[\d$£€])")
 _MULTIPLIED = re.compile(r"(?<=\d) ?[x*×] ?(?=\d)")
@@ -53,6 +59,7 @@ _DASH = re.compile(r" (?:-{1,3}|–) |(?<=\w)--(?=\w)|–")
 _DOTS = re.compile(r"\.{2,}|…+")
 _REPEATED = re.compile(r"([;:,!?—…])(?: ?\1){1,}")
 _LEFT_OVER = re.compile(r"[^\w\s;:,.!?—…\"()“”'-]|_")
+_EMPTY = re.compile(r"\( ?\)")
 _INNER_DOT = re.compile(r"(?<=[A-Za-z])\.(?=[A-Za-z])")
 
 
@@ -63,6 +70,7 @@ def normalise(text: str, dialect: Dialect) -> str:
     text = read_abbreviations(text)
     text = read_dates(text, dialect)
     text = read_times(text)
+    text = read_decades(read_roman_numerals(text))
     text = _read_signs_of_numbers(text)
     text = read_quantities(text, dialect)
     text = read_numerals(text, dialect)
@@ -72,12 +80,14 @@ def normalise(text: str, dialect: Dialect) -> str:
     text = _SIGN.sub(lambda match: f" {_SIGNS[match[0]]} ", text)
     text = _DASH.sub("—", text)
     text = _DOTS.sub("…", text)
+    text = _EMPTY.sub(" ", text)
     text = _LEFT_OVER.sub(" ", write_latin(text))
     return " ".join(_REPEATED.sub(r"\1", text).split())
 
 
 def _read_signs_of_numbers(text: str) -> str:
     text = _HASH_NUMBER.sub("number ", text)
+    text = _SHARP.sub(r"\1 sharp", text)
     text = _HASHTAG.sub("hashtag ", text)
     text = _ABOUT.sub("about ", text)
     text = _COMPARED.sub(_read_comparison, text)

@@ -20,7 +20,7 @@ _PHONE = re.compile(
 )
 _SHORT_PHONE = re.compile(r"(?<![\w-])(\d{3})-(\d{4})(?![\w-])")
 _ORDINAL = re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3}){1,3}|\d{1,15})(?:st|nd|rd|th)\b", re.I)
-_DECADE = re.compile(r"(?<![\w.])(?:'(?=\d0s))?(\d{2}|[12]\d)?(\d0)'?s\b")
+_DECADE = re.compile(r"(?<![\w.])(?:([12]\d)|'|(?<=the ))(\d0)'?s\b")
 _FRACTION = re.compile(r"(?<![\w./])(?:(\d{1,4}) )?(\d{1,2})/(\d{1,3})(?![\w/]|\.\d)")
 _RANGE = re.compile(
     r"(?<![\w.,–-])(\d{1,3}(?:,\d{3}){1,3}|\d{1,9}(?:\.\d{1,6})?) ?[-–] ?"
@@ -32,7 +32,7 @@ _YEAR = re.compile(
     r"mid|spring|summer|autumn|fall|winter|between|and) )?"
     r"(?<![\w.,$£€-])(?P<year>1[1-9]\d\d|20\d\d)(?![\w%°]|[.,]\d|-\d)"
 )
-_HYPHEN = re.compile(r"(?<=[A-Za-z])[-_](?=\d)|(?<=\d)[-_](?=[A-Za-z])")
+_HYPHEN = re.compile(r"(?<=[A-Za-z])[-_](?=\d)|(?<=\d)[-_](?=[A-Za-z\d])")
 _MINUS = re.compile(r"(?<![\w)])-(?=\d)")
 _NUMBER = re.compile(rf"(?<!\d){NUMBER}")
 _DENOMINATORS = {2: "half", 4: "quarter"}
@@ -43,12 +43,16 @@ def read_long_numbers(text: str) -> str:
     return _LONG.sub(lambda match: f" {read_digits(match[0])} ", text)
 
 
+def read_decades(text: str) -> str:
+    """Returns the text with decades as words; without them "1990s" would be a time in seconds."""
+    return _DECADE.sub(_read_decade, text)
+
+
 def read_numerals(text: str, dialect: Dialect) -> str:
     """Returns the text without digits."""
     text = _PHONE.sub(_read_phone, text)
     text = _SHORT_PHONE.sub(lambda match: ", ".join(map(read_digits, match.groups())), text)
     text = _ORDINAL.sub(lambda match: read_ordinal(match[1].replace(",", ""), dialect), text)
-    text = _DECADE.sub(_read_decade, text)
     text = _FRACTION.sub(lambda match: _read_fraction(match, dialect), text)
     text = _RANGE.sub(_read_range, text)
     text = _VERSION.sub(lambda match: " point ".join(map(_read_part, match[0].split("."))), text)
@@ -67,10 +71,9 @@ def _read_phone(match: re.Match[str]) -> str:
 def _read_decade(match: re.Match[str]) -> str:
     century, decade = match[1], match[2]
     if decade == "00":
-        year = make_plural(read_year(f"{century}00")) if century else "zeros"
-        return year
+        return make_plural(read_year(f"{century}00")) if century else "two thousands"
     words = make_plural(read_cardinal(decade))
-    return f"{read_cardinal(century.lstrip('0') or '0')} {words}" if century else words
+    return f"{read_cardinal(century)} {words}" if century else words
 
 
 def _read_fraction(match: re.Match[str], dialect: Dialect) -> str:

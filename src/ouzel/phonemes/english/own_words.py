@@ -46,6 +46,7 @@ _WORDS = {
     "numpy": "nˈʌmpˌI",
     "ouzel": "ˈuzᵊl",
     "postgres": "pˈOstɡɹɛs",
+    "postgresql": "pˈOstɡɹɛs kjˌuˈɛl",
     "qwen": "kwˈɛn",
     "sqlite": "ˈɛs kjˈu lˈIt",
     "sudo": "sˈudu",

@@ -17,7 +17,7 @@ _LEAD_METAL = "lˈɛd"
 # Words in capitals for emphasis, which the lexicons also have as abbreviations
 _EMPHASIZED = frozenset(
     "add all am an and any are as at be but by can did do etc few for get go got had has he her hi "
-    "him his how i if in is it its let may me my new no not now of off oh old on one or our out own "
+    "him his how i if in is its let may me my new no not now of off oh old on one or our out own "
     "put see she so the to too try two up use was way we who why yes you your".split()
 )
 
@@ -42,6 +42,8 @@ class Pronouncer:
             return own
         if word.isupper() and len(word) > 1 and not is_loud:
             return self._pronounce_capitals(word)
+        if _is_plural_of_capitals(word) and self._lexicon.find(word) is None:
+            return add_s(spell(word[:-1], self._dialect), self._dialect)
         if (entry := self._find_entry(word)) is not None:
             phonemes = select(entry, guess_tag(lower_words, place), is_last)
             return phonemes if phonemes else spell(word, self._dialect)
@@ -77,14 +79,12 @@ class Pronouncer:
     def _derive(self, word: str) -> str | None:
         """Derives a word from known words; each way makes the word shorter."""
         if "-" in word:
-            return self._join_parts(word.split("-"), " ")
+            return self._join_parts(word.split("-"))
         if "'" in word:
             return self._derive_with_apostrophe(word)
         parts = divide_camel_case(word)
         if len(parts) > 1:
-            if word.endswith("s") and word[:-1].isupper():  # GPUs
-                return add_s(spell(word[:-1], self._dialect), self._dialect)
-            return self._join_parts(parts, " ")
+            return self._join_parts(parts)
         plain = strip_marks(word).lower()
         if plain != word.lower() and (found := self._find_plain(plain)):
             return found
@@ -97,15 +97,17 @@ class Pronouncer:
             return None
         return self._find_plain(stem) or pronounce_ending(stem, self._find_plain, self._dialect)
 
-    def _join_parts(self, parts: Sequence[str], separator: str) -> str | None:
+    def _join_parts(self, parts: Sequence[str]) -> str | None:
         """Returns the phonemes of all parts, or None if one is unknown."""
         found = [self._pronounce_part(part) for part in parts if part]
         known = [phonemes for phonemes in found if phonemes]
-        return separator.join(known) if known and len(known) == len(found) else None
+        return " ".join(known) if known and len(known) == len(found) else None
 
     def _pronounce_part(self, part: str) -> str | None:
         if len(part) == 1:
             return spell(part, self._dialect) or None
+        if _is_plural_of_capitals(part):
+            return add_s(spell(part[:-1], self._dialect), self._dialect)
         if part.isupper():
             return self._pronounce_capitals(part)
         return self._find_plain(part) or self._derive(part)
@@ -117,8 +119,10 @@ class Pronouncer:
         phonemes = self._pronounce_part(stem)
         if phonemes is None or not ending:
             return phonemes
-        contracted = add_contraction(phonemes, apostrophe + ending.lower(), self._dialect)
-        return contracted or self._join_parts([stem, ending], "")
+        if contracted := add_contraction(phonemes, apostrophe + ending.lower(), self._dialect):
+            return contracted
+        rest = self._pronounce_part(ending)
+        return None if rest is None else phonemes + rest
 
     def _divide(self, word: str) -> str | None:
         """Divides a compound into two known words: playlist, timestamp."""
@@ -129,3 +133,8 @@ class Pronouncer:
             if first and second:
                 return first + second.replace("ˈ", "ˌ")
         return None
+
+
+def _is_plural_of_capitals(word: str) -> bool:
+    """Tells whether the word is the plural of an abbreviation: GPUs, IDs."""
+    return len(word) > 2 and word.endswith("s") and word[:-1].isupper() and word[:-1].isalpha()
