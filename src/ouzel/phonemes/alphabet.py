@@ -1,6 +1,6 @@
-"""The characters that Kokoro knows, and their equivalents.
+"""This module has the characters that Kokoro knows, and equivalents of other characters.
 
-Source: `config.json` of Kokoro-82M. Its letters A, I, O, Q, W and Y are diphthongs, and T is the
+Source: `config.json` of Kokoro-82M. The letters A, I, O, Q, W and Y are diphthongs, and T is the
 American flap, as in the phonemes of misaki.
 """
 

@@ -3,14 +3,15 @@
 import re
 from dataclasses import dataclass
 
-from ouzel.phonemes.alphabet import MARKS
-
 MAX_CLAUSE_CHARS = 300  # espeak-ng divides longer clauses by itself
 _OPENING = "(“"
 # A mark between digits belongs to a number: 3,14 or 10:30.
 _MARK = re.compile(r"(?<!\d)[;:,.]|[;:,.](?!\d)|[!?—…\"()“”]")
-_UNREAD = re.compile(r"[^\w\s'%€$£&@+°/.,:-]|_")
-_LONE = re.compile(r"(?<!\w)[-'/.,:]{1,9}|[-'/.,:]{1,9}(?!\w)")
+_VOWEL_SIGNS = "\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0955-\u0957\u0962\u0963"  # \w has none
+_UNREAD = re.compile(rf"[^\w\s{_VOWEL_SIGNS}'%€$£&@+°/.,:-]|_")
+_LONE = re.compile(
+    rf"(?<![\w{_VOWEL_SIGNS}])[-'/.,:]{{1,9}}(?!\d)|[-'/.,:]{{1,9}}(?![\w{_VOWEL_SIGNS}])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,7 @@ def _make_clauses(text: str) -> list[Piece]:
             else:
                 clauses.append(part)
     return [
-        Piece(clause, is_mark=False)
-        for clause in clauses
-        if any(char.isalnum() for char in clause)
+        Piece(clause, is_mark=False) for clause in clauses if any(char.isalnum() for char in clause)
     ]
 
 
@@ -66,7 +65,3 @@ def join_pieces(pieces: list[Piece]) -> str:
         joined.append(piece.text)
         needs_space = not (piece.is_mark and opens)
     return "".join(joined).strip()
-
-
-def is_mark(text: str) -> bool:
-    return len(text) == 1 and text in MARKS

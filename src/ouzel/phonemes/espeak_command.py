@@ -18,9 +18,8 @@ logger = logging.getLogger(__name__)
 COMMAND = "espeak-ng"
 TIE = "^"  # joins the two characters of a diphthong or an affricate
 _MAX_BATCH_CHARS = 4000
-_TIME_LIMIT_S = 30.0  # a batch takes about 0.3 s on an idle core
-# A word of another language is marked: "(en)fˈʊtbɔːl(fr)".
-_SWITCH = re.compile(r"\([a-z]{2,3}(?:-[a-z0-9]{1,8}){0,3}\)")
+# A word of another language is marked, "(en)fˈʊtbɔːl(fr)", with ties "(^e^n)".
+_SWITCH = re.compile(r"\((?:\^?[a-z0-9-]){2,24}\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,7 @@ class EspeakCommand:
 
     path: str
     voice: str
+    time_limit_s: float = 30.0  # limit of a batch, which takes about 0.3 s on an idle core
 
     def pronounce(self, lines: Sequence[str]) -> list[str]:
         """Returns the phonemes of each line, in the International Phonetic Alphabet.
@@ -54,11 +54,11 @@ class EspeakCommand:
                 stderr=subprocess.DEVNULL,
                 encoding="utf-8",
                 errors="replace",
-                timeout=_TIME_LIMIT_S,
+                timeout=self.time_limit_s,
                 check=True,
             )
         except subprocess.TimeoutExpired as error:
-            message = f"{COMMAND} did not pronounce the text within {_TIME_LIMIT_S:g} s"
+            message = f"{COMMAND} did not pronounce the text within {self.time_limit_s:g} s"
             raise PronunciationFailed(message) from error
         except subprocess.CalledProcessError as error:
             message = f"{COMMAND} has no voice {self.voice}, or ended with {error.returncode}"

@@ -1,4 +1,4 @@
-"""Pronounces texts of a language by espeak-ng, clause by clause."""
+"""Turns texts of a language into phonemes by espeak-ng, clause by clause."""
 
 from collections.abc import Mapping
 
@@ -34,7 +34,10 @@ class EspeakPhonemizer:
         pieces = divide_clauses(make_plain(text))
         clauses = [piece.text for piece in pieces if not piece.is_mark]
         answers = iter(self._command.pronounce(clauses))
-        spoken = [piece if piece.is_mark else Piece(_convert(next(answers)), False) for piece in pieces]
+        spoken = [
+            piece if piece.is_mark else Piece(_convert(next(answers)), is_mark=False)
+            for piece in pieces
+        ]
         return keep_known(join_pieces(spoken))
 
 

@@ -63,24 +63,20 @@ def _simplify(char: str) -> str:
     if char in _REPLACED or char in _KEPT:
         return _REPLACED.get(char, char)
     category = unicodedata.category(char)
-    if category in _SPACES:
+    if category in _SPACES or category == "So":
         return " "
     if category in _NOTHING or "\N{VARIATION SELECTOR-1}" <= char <= "\N{VARIATION SELECTOR-16}":
         return ""
-    if category == "So" and char != "°":
-        return " "
     if category == "Nd":
         return str(unicodedata.digit(char))
-    if category.startswith("M"):
-        return char
+    return char if category.startswith("M") else _make_compatible(char)
+
+
+def _make_compatible(char: str) -> str:
+    """Returns the simple form of a character: ﬁ is fi. A fraction gets a space: 2½ is 2 1/2."""
     simple = unicodedata.normalize("NFKC", char)
-    if simple == char:
-        return char
-    return _add_spaces(simple) if len(simple) <= _MAX_EXPANSION else " "
-
-
-def _add_spaces(simple: str) -> str:
-    """A fraction such as ½ becomes 1/2 after a space: 2½ is 2 1/2."""
+    if len(simple) > _MAX_EXPANSION:
+        return " "
     return f" {simple.replace('⁄', '/')}" if "⁄" in simple else simple
 
 

@@ -1,1 +1,1 @@
-"""English: texts in words -> words in the lexicons' phonemes, with rules for all other words."""
+"""This package pronounces English: texts become words, and words become phonemes."""

@@ -40,7 +40,7 @@ _COUNTED = {  # before a number
     "pp": "pages",
     "art": "article",
 }
-_PLAIN = {  # with a full stop that ends no sentence by itself
+_PLAIN = {  # their full stop ends no sentence by itself
     "e.g": "for example",
     "i.e": "that is",
     "etc": "et cetera",
@@ -69,7 +69,13 @@ _PLAIN = {  # with a full stop that ends no sentence by itself
     "tel": "telephone",
     "ext": "extension",
 }
-_BARE = {"e.g": "for example", "i.e": "that is", "vs": "versus", "etc": "et cetera", "aka": "also known as"}
+_BARE = {
+    "e.g": "for example",
+    "i.e": "that is",
+    "vs": "versus",
+    "etc": "et cetera",
+    "aka": "also known as",
+}
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _CALENDAR = {
     **{month[:3]: month for month in MONTHS if month != "May"},

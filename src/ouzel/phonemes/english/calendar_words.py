@@ -27,7 +27,8 @@ _DAY_FIRST = re.compile(rf"(?<![\w.,-])(?P<the>the )?{_DAY} (?:of )?{_MONTH}(?:,
 _MONTH_ONLY = re.compile(rf"\b{_MONTH},? {_YEAR}{_END}")
 _TIME = re.compile(
     r"(?<![\w.:])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?"
-    r"(?:\.\d{1,9})?(?P<zone>Z\b)?(?: ?(?P<half>[AaPp])\.?[Mm]\b(?:\.(?= [a-z\d(]))?)?(?![\w:]|\.\d)"
+    r"(?:\.\d{1,9})?(?P<zone>Z\b)?"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\b(?:\.(?= [a-z\d(]))?)?(?![\w:]|\.\d)"
 )
 _HOUR = re.compile(
     r"(?<![\w.:])(?P<hour>1[0-2]|0?[1-9]) ?(?P<half>[AaPp])\.?[Mm]\b"
@@ -57,7 +58,7 @@ def read_times(text: str) -> str:
 
 
 def _name(month: str) -> str:
-    return _SHORT[month] if month in _SHORT else month
+    return _SHORT.get(month, month)
 
 
 def _read_date(match: re.Match[str], dialect: Dialect) -> str:

@@ -23,6 +23,8 @@ _MAX_KNOWN = 20_000  # words whose answers of espeak-ng are stored
 _QUOTES = frozenset('"“”()')
 # The lexicons' flap and glottal stop are other characters of Kokoro's alphabet.
 _KOKORO = str.maketrans({"ɾ": "T", "ʔ": "t"})
+_WEAK = {"a": "ɐ", "to": "tə", "To": "tə", "TO": "tə", "I": "ˌI"}
+_WEAK_BEFORE_VOWEL = _WEAK | {"to": "tʊ", "To": "tʊ", "TO": "tʊ"}
 _MAX_CONTEXT = 40  # words of a clause that decide between pronunciations
 
 
@@ -44,7 +46,7 @@ class EnglishPhonemizer:
         self._pronouncer = Pronouncer(dialect, lexicon)
         self._espeak = espeak
         self._answers: dict[str, str] = {}
-        self._lock = threading.Lock()  # of _answers
+        self._lock = threading.Lock()  # guards _answers
 
     def to_phonemes(self, text: str) -> str:
         """Returns the phonemes and marks of a text."""
@@ -138,21 +140,15 @@ def _choose_weak_forms(tokens: Sequence[Token], spoken: list[str]) -> None:
 
 
 def _find_weak_form(word: str, is_first: bool, next_is_vowel: bool | None) -> str | None:
-    match word:
-        case "a" if next_is_vowel is not None:
-            return "ɐ"
-        case "A" if is_first and next_is_vowel is not None:
-            return "ɐ"
-        case "an" | "An":
-            return "ɐn"
-        case "the" | "The" | "THE":
-            return "ði" if next_is_vowel else "ðə"
-        case "to" | "To" | "TO" if next_is_vowel is not None:
-            return "tʊ" if next_is_vowel else "tə"
-        case "I" if next_is_vowel is not None:
-            return "ˌI"
-        case _:
-            return None
+    if word == "A":  # the letter, but for the first word
+        return "ɐ" if is_first and next_is_vowel is not None else None
+    if word.lower() == "the":
+        return "ði" if next_is_vowel else "ðə"
+    if word in ("an", "An"):
+        return "ɐn"
+    if next_is_vowel is None:
+        return None
+    return _WEAK_BEFORE_VOWEL.get(word) if next_is_vowel else _WEAK.get(word)
 
 
 def _begins_with_vowel(phonemes: str) -> bool:

@@ -1,4 +1,4 @@
-"""Pronounces English words by espeak-ng, in the phonemes of misaki."""
+"""Turns English words into the phonemes of misaki by espeak-ng."""
 
 import logging
 import re

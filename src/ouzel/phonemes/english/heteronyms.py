@@ -1,7 +1,7 @@
 """Guesses the part of speech of words with several pronunciations, from the words beside them.
 
 There is no tagger: the rules know the commonest neighbours, and other words keep the lexicon's
-default. The tags are those of misaki's lexicons.
+default. The lexicons of misaki have the same tags.
 """
 
 from collections.abc import Sequence
@@ -9,29 +9,170 @@ from collections.abc import Sequence
 VERB, NOUN, ADJECTIVE, PAST = "VERB", "NOUN", "ADJ", "VBD"
 
 _BEFORE_VERBS = frozenset(
-    "to will would can could should must may might shall cannot i we you they who let's please "
-    "don't didn't doesn't won't can't couldn't wouldn't shouldn't i'll we'll you'll they'll he'll "
-    "she'll it'll i'd we'd you'd they'd he'd she'd help".split()
+    [
+        "to",
+        "will",
+        "would",
+        "can",
+        "could",
+        "should",
+        "must",
+        "may",
+        "might",
+        "shall",
+        "cannot",
+        "i",
+        "we",
+        "you",
+        "they",
+        "who",
+        "let's",
+        "please",
+        "don't",
+        "didn't",
+        "doesn't",
+        "won't",
+        "can't",
+        "couldn't",
+        "wouldn't",
+        "shouldn't",
+        "i'll",
+        "we'll",
+        "you'll",
+        "they'll",
+        "he'll",
+        "she'll",
+        "it'll",
+        "i'd",
+        "we'd",
+        "you'd",
+        "they'd",
+        "he'd",
+        "she'd",
+        "help",
+    ]
 )
 _BEFORE_NOUNS = frozenset(
-    "a an the this that these those my your his her its our their some any no each every of in on "
-    "with from for at by into another first last next new good great whose".split()
+    [
+        "a",
+        "an",
+        "the",
+        "this",
+        "that",
+        "these",
+        "those",
+        "my",
+        "your",
+        "his",
+        "her",
+        "its",
+        "our",
+        "their",
+        "some",
+        "any",
+        "no",
+        "each",
+        "every",
+        "of",
+        "in",
+        "on",
+        "with",
+        "from",
+        "for",
+        "at",
+        "by",
+        "into",
+        "another",
+        "first",
+        "last",
+        "next",
+        "new",
+        "good",
+        "great",
+        "whose",
+    ]
 )
-_SINGULAR = frozenset("he she it".split())
-_HAVE = frozenset("have has had having i've we've you've they've he's she's haven't hasn't".split())
+_SINGULAR = frozenset(["he", "she", "it"])
+_HAVE = frozenset(
+    [
+        "have",
+        "has",
+        "had",
+        "having",
+        "i've",
+        "we've",
+        "you've",
+        "they've",
+        "he's",
+        "she's",
+        "haven't",
+        "hasn't",
+    ]
+)
 _BE = frozenset(
-    "be is are was were been being am it's that's isn't aren't wasn't weren't he's she's".split()
+    [
+        "be",
+        "is",
+        "are",
+        "was",
+        "were",
+        "been",
+        "being",
+        "am",
+        "it's",
+        "that's",
+        "isn't",
+        "aren't",
+        "wasn't",
+        "weren't",
+        "he's",
+        "she's",
+    ]
 )
-_ARTICLES = frozenset("the a an my your his her its our their this that these those all".split())
+_ARTICLES = frozenset(
+    [
+        "the",
+        "a",
+        "an",
+        "my",
+        "your",
+        "his",
+        "her",
+        "its",
+        "our",
+        "their",
+        "this",
+        "that",
+        "these",
+        "those",
+        "all",
+    ]
+)
 _PLACES = frozenset(
-    "in at on with near here there together alone forever longer by under within among".split()
+    [
+        "in",
+        "at",
+        "on",
+        "with",
+        "near",
+        "here",
+        "there",
+        "together",
+        "alone",
+        "forever",
+        "longer",
+        "by",
+        "under",
+        "within",
+        "among",
+    ]
 )
-_PAST_TIMES = frozenset("yesterday ago already last before once".split())
-_PRONOUNS = frozenset("i you he she it we they who".split())
+_PAST_TIMES = frozenset(["yesterday", "ago", "already", "last", "before", "once"])
+_PRONOUNS = frozenset(["i", "you", "he", "she", "it", "we", "they", "who"])
 
 
 def guess_tag(words: Sequence[str], place: int) -> str | None:
-    """Returns the tag of the word at a place of a clause, or None. The words are in small letters."""
+    """Returns the tag of the word at a place of a clause, or None; words are in small letters."""
     word = words[place]
     before = words[place - 1] if place > 0 else ""
     after = words[place + 1] if place + 1 < len(words) else ""

@@ -1,7 +1,7 @@
 """Reads the lexicons of the package misaki as data.
 
-Source: `misaki/data/us_gold.json`, `us_silver.json`, `gb_gold.json` and `gb_silver.json` (Apache-2.0).
-Each maps a word to its phonemes, or to phonemes by part of speech. Gold words were checked by people.
+Source: `us_gold.json`, `us_silver.json`, `gb_gold.json` and `gb_silver.json` in `misaki/data`
+(Apache-2.0). Each file maps a word to its phonemes, or to phonemes by part of speech.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Pronounces words of computing that misaki's lexicons lack, and letters of the alphabet."""
+"""This module has words of computing that misaki's lexicons lack, and letters of the alphabet."""
 
 from ouzel.phonemes.english.british import make_british
 from ouzel.phonemes.english.dialect import Dialect

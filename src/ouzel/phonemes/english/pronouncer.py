@@ -1,4 +1,4 @@
-"""Finds the phonemes of single words in the lexicons, or derives them from words in the lexicons."""
+"""Finds the phonemes of words in the lexicons, or derives them from other words there."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,79 @@ _MAX_COMPOUND = 24
 _LEAD_METAL = "lˈɛd"
 # Words in capitals for emphasis, which the lexicons also have as abbreviations
 _EMPHASIZED = frozenset(
-    "add all am an and any are as at be but by can did do etc few for get go got had has he her hi "
-    "him his how i if in is its let may me my new no not now of off oh old on one or our out own "
-    "put see she so the to too try two up use was way we who why yes you your".split()
+    [
+        "add",
+        "all",
+        "am",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "but",
+        "by",
+        "can",
+        "did",
+        "do",
+        "etc",
+        "few",
+        "for",
+        "get",
+        "go",
+        "got",
+        "had",
+        "has",
+        "he",
+        "her",
+        "hi",
+        "him",
+        "his",
+        "how",
+        "i",
+        "if",
+        "in",
+        "is",
+        "its",
+        "let",
+        "may",
+        "me",
+        "my",
+        "new",
+        "no",
+        "not",
+        "now",
+        "of",
+        "off",
+        "oh",
+        "old",
+        "on",
+        "one",
+        "or",
+        "our",
+        "out",
+        "own",
+        "put",
+        "see",
+        "she",
+        "so",
+        "the",
+        "to",
+        "too",
+        "try",
+        "two",
+        "up",
+        "use",
+        "was",
+        "way",
+        "we",
+        "who",
+        "why",
+        "yes",
+        "you",
+        "your",
+    ]
 )
 
 

@@ -41,4 +41,5 @@ def _count(numeral: str) -> int:
     """Adds the values; a smaller value before a larger one is subtracted."""
     values = [_VALUES[char] for char in numeral]
     following = [*values[1:], 0]
-    return sum(-value if value < after else value for value, after in zip(values, following, strict=True))
+    pairs = zip(values, following, strict=True)
+    return sum(-value if value < after else value for value, after in pairs)

@@ -1,7 +1,7 @@
-"""Pronounces endings of words: plurals, past tenses, participles and contractions.
+"""This module adds endings to words: plurals, past tenses, participles and contractions.
 
-The sounds follow the textbook rules of English. Source for s and d: voicing agrees with the sound
-before the ending, and a vowel parts it from a similar sound.
+The sounds follow the textbook rules of English: an s or d is voiced as the sound before it, and
+a vowel parts it from a similar sound.
 """
 
 from collections.abc import Callable, Iterator
@@ -102,9 +102,9 @@ def _weak_vowel(dialect: Dialect) -> str:
 
 
 def _flap(phonemes: str, dialect: Dialect) -> str:
-    if dialect is Dialect.AMERICAN and len(phonemes) > 1:
-        if phonemes[-1] == "t" and phonemes[-2] in _FLAP_BEFORE:
-            return f"{phonemes[:-1]}ɾ"
+    flaps = phonemes[-1:] == "t" and phonemes[-2:-1] in _FLAP_BEFORE
+    if dialect is Dialect.AMERICAN and flaps:
+        return f"{phonemes[:-1]}ɾ"
     return phonemes
 
 
@@ -119,15 +119,17 @@ def _analyse(word: str) -> Iterator[tuple[str, Attach]]:
         yield from ((stem, add_ed) for stem in _stems(word[:-2]))
     if word.endswith("ing") and len(word) > _MIN_STEM + 2:
         yield from ((stem, add_ing) for stem in _stems(word[:-3]))
-    for suffix, sounds in _SUFFIXES.items():
-        if word.endswith(suffix) and len(word) - len(suffix) >= _MIN_STEM:
-            yield from (
-                (stem, _suffix(sounds))
-                for stem in _stems(word[: -len(suffix)])
-            )
+    yield from _analyse_suffixes(word)
     for prefix, sounds in _PREFIXES.items():
         if word.startswith(prefix) and len(word) - len(prefix) > _MIN_STEM:
             yield word[len(prefix) :], _prefix(sounds)
+
+
+def _analyse_suffixes(word: str) -> Iterator[tuple[str, Attach]]:
+    for suffix, sounds in _SUFFIXES.items():
+        if word.endswith(suffix) and len(word) - len(suffix) >= _MIN_STEM:
+            for stem in _stems(word[: -len(suffix)]):
+                yield stem, _suffix(sounds)
 
 
 def _stems_of_s(word: str) -> Iterator[str]:
