@@ -10,7 +10,7 @@ from ouzel.phonemes.plain_text import make_plain
     [
         ("**Bold**, _italic_ and ~~gone~~", "Bold, italic and gone"),
         ("# Title\n\nText", "Title. Text"),
-        ("- one\n* two\n> three", "one two three"),
+        ("- one\n* two\n> three", "one. two three"),
         ("see [the docs](https://example.com/a_b) now", "see the docs now"),
         ("```python\ncode\n```", "code"),
         ("snake_case and 5 * 3", "snake_case and 5 * 3"),

@@ -45,6 +45,9 @@ _MAX_EXPANSION = 4
 
 _FENCE = re.compile(r"^[ \t]{0,3}(?:```|~~~)[^\n]{0,100}$", re.M)
 _LINE_MARK = re.compile(r"^[ \t]{0,12}(?:#{1,6}|[-*+>]|[0-9]{1,3}\))[ \t]{1,4}", re.M)
+_ITEM_BREAK = re.compile(  # the end of an item of a list
+    r"(?<=[^\s.,;:!?…—])[ \t]{0,20}\n(?=[ \t]{0,12}(?:[-*+]|[0-9]{1,3}[.)])[ \t])"
+)
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,300})\]\((?:[^()\s]{1,500})\)")
 _EMPHASIS = re.compile(r"(?<!\w)(?:[*_]{1,3}|~~)(?=\S)|(?<=\S)(?:[*_]{1,3}|~~)(?!\w)")
 _BREAKS = re.compile(r"(?<=[^\s.,;:!?…—])[ \t]{0,20}\n\s{0,20}\n")
@@ -87,6 +90,7 @@ def make_plain(text: str) -> str:
     """Returns one line of text with simple characters, without marks of Markdown."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _FENCE.sub(" ", text)
+    text = _ITEM_BREAK.sub(".\n", text)
     text = _LINE_MARK.sub("", text)
     text = _LINK.sub(r"\1", text)
     text = _EMPHASIS.sub("", text)
