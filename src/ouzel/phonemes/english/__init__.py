@@ -1,0 +1,1 @@
+"""This package pronounces English: texts become words, and words become phonemes."""
