@@ -173,7 +173,7 @@ def _longrope(found: "Inspection") -> str:
 def _vectors(found: "Inspection") -> str:
     """Describes vectors or scores; returns an empty text for a model that writes text."""
     match found.task:
-        case "generate" | "transcribe":
+        case "generate" | "transcribe" | "speak":
             return ""
         case "embed":
             return _forms(found)

@@ -1,4 +1,4 @@
-"""Makes the parts of a server that turn sound files into text."""
+"""Makes the parts of a server that turn sound files into text, and texts into sound."""
 
 from ouzel.api.endpoint.speech_services import SpeechServices
 from ouzel.audio.decoder import AudioDecoder
@@ -6,19 +6,25 @@ from ouzel.audio.mel import MelSpectrogram
 from ouzel.config.audio import AudioConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
+from ouzel.phonemes.phonemizer import make_phonemizer
+from ouzel.speaking import Speaker
 from ouzel.transcription.transcriber import Transcriber
 from ouzel.worker_threads import WorkerThreads
 
+_PHONEME_THREADS = 2
+
 
 class OpenSpeech:
-    """Owns the decoder of sound files, and the threads that read whole sounds."""
+    """Owns the decoder of sound files, and the threads for whole sounds and for phonemes."""
 
     def __init__(self, config: AudioConfig) -> None:
         self._decoder = AudioDecoder(config)
         self._threads = WorkerThreads("sounds", config.max_audio_decoders)
+        self._phoneme_threads = WorkerThreads("phonemes", _PHONEME_THREADS)
         self.services = SpeechServices(
             decoder=self._decoder,
             make_transcriber=self._make_transcriber,
+            make_speaker=self._make_speaker,
             max_file_bytes=config.max_audio_file_bytes,
             max_sound_s=config.max_audio_seconds,
         )
@@ -26,6 +32,7 @@ class OpenSpeech:
     def close(self) -> None:
         self._decoder.close()
         self._threads.close()
+        self._phoneme_threads.close()
 
     def _make_transcriber(self, model: ServedModel, metrics: Metrics) -> Transcriber:
         shape, tokens = model.engine.info.audio, model.speech
@@ -34,3 +41,6 @@ class OpenSpeech:
         return Transcriber(
             model, metrics, tokens, MelSpectrogram(shape.num_mel_bins), self._threads
         )
+
+    def _make_speaker(self, model: ServedModel, metrics: Metrics) -> Speaker:
+        return Speaker(model, metrics, self._phoneme_threads, make_phonemizer)
