@@ -73,21 +73,25 @@ def has_all_weights(directory: Path) -> bool:
 
     A Kokoro model needs its voices, too.
     """
-    if is_ir(directory) or is_declared(directory):
-        if is_declared(directory) and not _has_kokoro(directory):
-            return False
+    if is_declared(directory):
+        return _has_kokoro(directory)
+    if is_ir(directory):
         return all(path.with_suffix(".bin").is_file() for path in directory.glob("openvino_*.xml"))
     if not (directory / "config.json").is_file():
         return False
     first = next((name for name in WEIGHT_FILES if (directory / name).is_file()), None)
     if first is None:
         return any(path.is_file() for path in directory.glob("*.safetensors"))
-    index = directory / first
+    return _has_listed_files(directory / first)
+
+
+def _has_listed_files(index: Path) -> bool:
+    """Tells whether the files of an index are beside it; a file that is no index is whole."""
     if index.suffix != ".json":
         return True
     try:
         names = set(json.loads(index.read_bytes())["weight_map"].values())
-        return all((directory / name).is_file() for name in names)
+        return all(index.with_name(name).is_file() for name in names)
     except (ValueError, KeyError, TypeError, AttributeError):
         return False
 

@@ -16,8 +16,8 @@ def list_models(directory: str) -> dict[str, Path]:
     A directory that is gone has no models. Raises OSError if the directory cannot be read.
 
     A subdirectory with config.json, an OpenVINO IR or a Kokoro model is a model; its name is its
-    path below the directory. Every other GGUF file is a model; its name is its path without the suffix, and
-    without the number of a file of several.
+    path below the directory. Every other GGUF file is a model; its name is its path without the
+    suffix, and without the number of a file of several.
     """
     root = Path(directory).expanduser()
     if root.exists():

@@ -10,7 +10,9 @@ from enum import Enum
 
 _FIRST_LEN = 90  # phonemes of the first piece, if its sentence can be cut there
 _LEAST_FIRST_LEN = 20
-_JOINED_LEN = 200  # sentences are joined up to this length
+_JOINED_LEN = 180  # sentences are joined up to this length
+# Longer sentences are cut: each phoneme of the longest piece takes 5 MB of the engine's memory.
+_LONGEST_LEN = 250
 
 
 class Break(Enum):
@@ -50,7 +52,7 @@ class PieceMaker:
     def __init__(self, marks: Marks, max_len: int) -> None:
         """`max_len` is the model's limit of a piece, in tokens."""
         self._marks = marks
-        self._max_len = max_len
+        self._max_len = min(max_len, _LONGEST_LEN)
         self._open: tuple[int, ...] = ()  # joined sentences that may be joined with more
         self._following = Break.SENTENCE
         self._is_first = True

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.graph_request import GraphRequest
-from ouzel.backends.openvino.speaking.graph import SpeakingGraph
+from ouzel.backends.openvino.speaking.graph import SpeakingPorts
 from ouzel.engine.base import PoolingBatch
 from ouzel.pooling import Voice
 from ouzel.types.engine_info import EngineInfo
@@ -21,20 +21,20 @@ class SpeakingRunner:
     def __init__(
         self,
         compiled: ov.CompiledModel,
-        graph: SpeakingGraph,
+        ports: SpeakingPorts,
         tables: Sequence[NDArray[np.float32]],
         info: EngineInfo,
     ) -> None:
         """`tables` are the voices [rows, 256] in the order of `info.speech.voices`."""
         self.info = info
-        self._graph = graph
+        self._ports = ports
         self._tables = tables
         self._request = GraphRequest(compiled)
         self._types = {
             name: compiled.input(name).get_element_type().to_dtype()
-            for name in (graph.tokens, graph.style, graph.speed)
+            for name in (ports.tokens, ports.style, ports.speed)
         }
-        self._speed_shape = [1] * len(compiled.input(graph.speed).get_partial_shape())
+        self._speed_shape = [1] * len(compiled.input(ports.speed).get_partial_shape())
 
     def run(self, batch: PoolingBatch) -> list[NDArray[np.float32]]:
         texts = np.split(batch.token_ids, batch.begins[1:-1])
@@ -49,16 +49,16 @@ class SpeakingRunner:
         row = len(token_ids) - 1
         style = sum(weight * self._tables[index][row] for index, weight in voice.voices)
         values: dict[str, NDArray[np.generic]] = {
-            self._graph.tokens: np.pad(token_ids, 1, constant_values=_PADDING)[None],
-            self._graph.style: np.asarray(style)[None],
-            self._graph.speed: np.full(self._speed_shape, voice.speed),
+            self._ports.tokens: np.pad(token_ids, 1, constant_values=_PADDING)[None],
+            self._ports.style: np.asarray(style)[None],
+            self._ports.speed: np.full(self._speed_shape, voice.speed),
         }
         self._request.run(
             {name: np.ascontiguousarray(value, self._types[name]) for name, value in values.items()}
         )
-        samples = self._request.output(self._graph.sound)
+        samples = self._request.output(self._ports.sound)
         return np.clip(samples.reshape(-1), -1, 1).astype(np.float32)  # a copy
 
     def close(self) -> None:
         """Frees the memory; the runner cannot be used afterwards."""
-        del self._request, self._graph
+        del self._request, self._tables

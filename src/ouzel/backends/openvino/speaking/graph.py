@@ -25,12 +25,19 @@ _ADVICE = "It must be a Kokoro model with the inputs tokens, style and speed"
 
 
 @dataclass(frozen=True, slots=True)
-class SpeakingGraph:
-    graph: ov.Model
-    tokens: str  # names of the inputs
+class SpeakingPorts:
+    """The names of the inputs, and the index of the output with the samples."""
+
+    tokens: str
     style: str
     speed: str
-    sound: int  # index of the output with the samples
+    sound: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakingGraph:
+    graph: ov.Model
+    ports: SpeakingPorts
     weights: str  # ir or onnx
     num_bytes: int  # of the files
     mappings: tuple[mmap.mmap, ...]  # of the weights of an IR
@@ -60,10 +67,7 @@ def load_speaking_graph(core: ov.Core, directory: Path) -> SpeakingGraph:
     weight_files = [path, *directory.glob("*.bin"), *directory.glob("*_data")]
     return SpeakingGraph(
         graph=graph,
-        tokens=tokens,
-        style=style,
-        speed=speed,
-        sound=_find_sound(graph),
+        ports=SpeakingPorts(tokens, style, speed, _find_sound(graph)),
         weights="ir" if is_ir else "onnx",
         num_bytes=sum(each.stat().st_size for each in weight_files),
         mappings=mappings,

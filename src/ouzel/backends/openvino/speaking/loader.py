@@ -61,7 +61,7 @@ def create_speaking_runner(model: ModelConfig, engine: EngineConfig) -> Speaking
         [compiled] = compile_media_encoder(core, [graph.graph], engine, "the model")
         shape = VoiceShape(sample_rate=SAMPLE_RATE, voices=tuple(voices))
         info = _make_info((config, model, engine), graph, precision_name(compiled, engine), shape)
-        runner = SpeakingRunner(compiled, graph, list(voices.values()), info)
+        runner = SpeakingRunner(compiled, graph.ports, list(voices.values()), info)
         with stage("checking the model"):
             check_speech(runner)
     load_s = time.perf_counter() - started
