@@ -61,7 +61,8 @@ def test_the_first_piece_is_short_and_later_ones_are_joined() -> None:
     sentence = (50,) * 39 + (STOP,)
     assert make_pieces(*[sentence] * 6) == [
         (40, Break.SENTENCE),
-        (163, Break.SENTENCE),
+        (81, Break.SENTENCE),
+        (81, Break.SENTENCE),
         (40, Break.SENTENCE),
     ]
 

@@ -113,6 +113,12 @@ async def test_two_texts_share_the_engine_part_by_part(tmp_path: Path) -> None:
     assert max(map(abs, leads)) <= 2
 
 
+async def test_the_first_part_of_a_text_goes_before_later_parts_of_others(tmp_path: Path) -> None:
+    async with run_speaker(tmp_path) as running:
+        await running.speak(LONG)
+    assert [each.priority for each in accepted] == [-1] + [0] * (len(accepted) - 1)
+
+
 async def test_a_closed_stream_aborts_its_requests(tmp_path: Path) -> None:
     async with run_speaker(tmp_path) as running:
         parts = running.open(SpeechOptions(LONG, "echo"))

@@ -1,7 +1,8 @@
 """Makes pieces of the right length for the model out of the phonemes of sentences.
 
 The first piece is short, so that its sound comes soon. Later sentences are joined: a Kokoro model
-speaks 100 to 200 phonemes better than 5. A piece does not pass a line break.
+speaks 100 phonemes better than 5. They are not joined further, since other texts wait for a piece.
+A piece does not pass a line break.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from enum import Enum
 
 _FIRST_LEN = 90  # phonemes of the first piece, if its sentence can be cut there
 _LEAST_FIRST_LEN = 20
-_JOINED_LEN = 180  # sentences are joined up to this length
+_JOINED_LEN = 120  # sentences are joined up to this length
 # Longer sentences are cut: each phoneme of the longest piece takes 5 MB of the engine's memory.
 _LONGEST_LEN = 250
 

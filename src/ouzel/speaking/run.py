@@ -36,6 +36,7 @@ from ouzel.worker_threads import WorkerThreads
 # The model's own speeds; beyond them its sounds become too short to be understood.
 SLOWEST, FASTEST = 0.5, 2.0
 _NO_TOKENS = SamplingParams(max_tokens=0)
+_FIRST_PRIORITY = -1  # the first piece of a text goes before later pieces of other texts
 _SHARE_OF_PLACES = 2  # one request takes at most the free places divided by this
 
 _numbers = count()
@@ -81,6 +82,7 @@ class SpeechRun:
         self._counts = shared.metrics.of_engine(0)  # replaced by the engine of the first piece
         self._num_tokens = 0
         self._num_parts = 0
+        self._has_begun = False
 
     async def parts(self) -> AsyncGenerator[SpokenPart, None]:
         """Yields the sound of the pieces in order.
@@ -139,7 +141,8 @@ class SpeechRun:
         return tuple(self._shared.model.tokenizer.encode(phonemes, add_special_tokens=False))
 
     async def _speak(self, piece: Piece, *, is_last: bool) -> SpokenPart:
-        samples = await self._run(piece)
+        is_first, self._has_begun = not self._has_begun, True
+        samples = await self._run(piece, is_first=is_first)
         following = None if is_last else piece.following
         shape = partial(self._shape, samples, following)
         shaped = await self._shared.threads.run(shape)
@@ -153,11 +156,12 @@ class SpeechRun:
         stretched = stretch(samples, self._stretch_rate, self._sample_rate)
         return shape_part(stretched, self._sample_rate, following, self._speed)
 
-    async def _run(self, piece: Piece) -> NDArray[np.float32]:
+    async def _run(self, piece: Piece, *, is_first: bool) -> NDArray[np.float32]:
         request = EngineRequest(
             request_id=f"{self._request_id}.{next(_numbers)}",
             prompt_token_ids=list(piece.token_ids),
             params=_NO_TOKENS,
+            priority=_FIRST_PRIORITY if is_first else 0,
             pooling=Pooling(voice=self._voice),
         )
         content: bytes | None = None
