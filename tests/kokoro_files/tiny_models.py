@@ -5,8 +5,10 @@ All 256 numbers of a style are equal: the row n of a voice has its loudness plus
 samples tell the tokens, the voice, and the row of its table. The padding is silence.
 """
 
+import io
 import json
 import struct
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.library import ops, ov
 
-SAMPLES = 240  # of a token
+SAMPLES = 240  # samples of a token
 LOUDNESS = {"af_bella": 0.5, "am_echo": 0.25, "ef_dora": 0.75}
 _INT64, _INT32, _FLOAT = 7, 6, 1  # ONNX's numbers of types
 
@@ -52,9 +54,11 @@ def write_archive_form(directory: Path) -> Path:
     """Writes kokoro-onnx's form."""
     directory.mkdir()
     (directory / "kokoro-v1.0.onnx").write_bytes(make_onnx(has_old_names=True))
-    tables = {name: make_table(loudness) for name, loudness in LOUDNESS.items()}
-    with (directory / "voices-v1.0.bin").open("wb") as file:
-        np.savez(file, **tables)  # type: ignore[arg-type]  the names are the arrays' names
+    with zipfile.ZipFile(directory / "voices-v1.0.bin", "w") as archive:
+        for name, loudness in LOUDNESS.items():
+            content = io.BytesIO()
+            np.save(content, make_table(loudness))
+            archive.writestr(f"{name}.npy", content.getvalue())
     return directory
 
 

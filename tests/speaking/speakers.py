@@ -27,7 +27,8 @@ from ouzel.worker_threads import WorkerThreads
 from tests.generation.generations import make_model
 from tests.kokoro_files.tiny_models import write_onnx_form
 
-accepted: list[EngineRequest] = []  # by the engine of the test, in their order
+accepted: list[EngineRequest] = []  # requests in the order in which the engine got them
+spoken: list[str] = []  # ids of requests in the order in which they ended
 may_step = threading.Event()  # while it is not set, the engine does not step
 may_step.set()
 
@@ -52,7 +53,9 @@ class _WatchedEngine(PoolingEngine):
 
     def step(self) -> list[StepOutput]:
         may_step.wait()
-        return super().step()
+        outputs = super().step()
+        spoken.extend(output.request_id for output in outputs)
+        return outputs
 
 
 def create_engine(options: dict[str, object]) -> PoolingEngine:

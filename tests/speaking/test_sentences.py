@@ -1,4 +1,4 @@
-"""Texts are divided where a reader pauses, and nowhere else."""
+"""Tests that texts are divided at the ends of sentences, and pieces at pauses."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 """Makes the silence between pieces of speech as long as their marks ask.
 
-The model puts about 0.3 s of near silence before and after each piece, whatever its marks. They are
-cut off, except a little that keeps soft sounds whole, and pauses follow.
+The model puts about 0.3 s of near silence before and after each piece. This silence is cut off,
+except a little that keeps soft sounds whole, and a pause follows.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from ouzel.speaking.pieces import Break
 
 PAUSES_S = {Break.CUT: 0.0, Break.CLAUSE: 0.1, Break.SENTENCE: 0.25, Break.LINE: 0.5}
 _FRAME_S = 0.005  # the loudness is measured in frames of this length
-_SILENCE = 10 ** (-46 / 20)  # of the loudest frame; softer frames count as silence
+_SILENCE = 10 ** (-46 / 20)  # share of the loudest frame; softer frames count as silence
 _MARGIN_S = 0.04  # kept on each side of the speech
 _FADE_S = 0.005  # so that cut edges make no click
 

@@ -38,7 +38,7 @@ class Marks:
     clauses: frozenset[int]  # commas, colons, dashes
     sentences: frozenset[int]
     spaces: frozenset[int]
-    silent: frozenset[int]  # these marks and all others that are not spoken
+    silent: frozenset[int]  # all marks without a sound
 
     def find_cut(self, token_ids: tuple[int, ...], begin: int, end: int) -> int | None:
         """Returns the place behind the last mark of a clause in [begin, end)."""

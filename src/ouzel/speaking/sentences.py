@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-MAX_CHARS = 400  # of a sentence; longer ones are cut at clauses, then at spaces
+MAX_CHARS = 400  # characters of a sentence; longer ones are cut at clauses, then at spaces
 _WRAPPED = re.compile(r"(?<=[^\W\d_,;-])[ \t]*\n[ \t]*(?=[^\W\d_])")
 _LINES = re.compile(r"\s*\n\s*")
 # an end of a sentence with closing quotes and brackets, or a mark that needs no space behind it

@@ -39,8 +39,8 @@ class SpeakingGraph:
     graph: ov.Model
     ports: SpeakingPorts
     weights: str  # ir or onnx
-    num_bytes: int  # of the files
-    mappings: tuple[mmap.mmap, ...]  # of the weights of an IR
+    num_bytes: int  # bytes of the files
+    mappings: tuple[mmap.mmap, ...]  # files of an IR's weights, mapped
     arrays: tuple[object, ...]  # the graph's constants point into them
 
 
