@@ -9,8 +9,8 @@ from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.speaking.dynamic_products import restore_real_products
 
 RANDOM = np.random.default_rng(0)
-SCALE = np.float32(0.01)  # of the weights
-ZERO = 3  # of the weights
+SCALE = np.float32(0.01)  # scale of the weights
+ZERO = 3  # zero point of the weights
 
 
 def quantise(value: Node) -> tuple[Node, Node, Node]:

@@ -27,7 +27,7 @@ from ouzel.types.step_output import FinishReason, RequestTiming, StepOutput
 
 logger = logging.getLogger(__name__)
 
-_WEIGHT_ERROR = 1e-3  # by which weights of voices may miss 1, as floats do
+_WEIGHT_ERROR = 1e-3  # largest difference of the sum of weights from 1: they are floats
 
 
 class PoolingEngine:
