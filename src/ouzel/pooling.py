@@ -1,13 +1,21 @@
-"""Defines requests for vectors and scores instead of tokens."""
+"""Defines requests for vectors, scores and speech instead of tokens."""
 
 from typing import Literal
 
 import msgspec
 
-# an engine's results: tokens, vectors, scores or transcripts
-Task = Literal["generate", "embed", "score", "transcribe"]
+# an engine's results: tokens, vectors, scores, transcripts or speech
+Task = Literal["generate", "embed", "score", "transcribe", "speak"]
 # The result for a text: one vector (or scores), a vector of each token, or a weight of each token.
 VectorForm = Literal["text", "tokens", "weights"]
+
+
+class Voice(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """The voice and the speed with which a model reads a text aloud."""
+
+    # (index in `EngineInfo.speech.voices`, weight) of each voice of a mix; the weights sum to 1
+    voices: tuple[tuple[int, float], ...]
+    speed: float = 1.0  # 2.0: twice as fast
 
 
 class Pooling(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -28,3 +36,5 @@ class Pooling(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     # Tokens of each text that its tokens attend to: the first ones. Further tokens get vectors, but
     # no other token reads them. Empty: all tokens.
     visible_lens: tuple[int, ...] = ()
+    # For models that speak: the result of a text is its sound in this voice.
+    voice: Voice | None = None

@@ -9,6 +9,7 @@ from ouzel.checkpoint.model_groups import ENCODERS
 
 CLASSIFIES = "ForSequenceClassification"
 _SPEECH_TYPES = frozenset({"whisper"})
+_SPEAKER_TYPES = frozenset({"kokoro", "style_text_to_speech_2"})
 
 
 def read_declared_task(directory: Path, architecture: str) -> Literal["embed", "score"] | None:
@@ -27,13 +28,15 @@ def read_declared_task(directory: Path, architecture: str) -> Literal["embed", "
 
 def suggest_task(
     directory: Path, config: HfConfig
-) -> Literal["generate", "embed", "score", "transcribe"]:
+) -> Literal["generate", "embed", "score", "transcribe", "speak"]:
     """Returns the task that the files declare, or that the model type suggests.
 
     Raises ModelLoadError.
     """
     if is_speech_type(config.model_type):
         return "transcribe"
+    if is_speaker_type(config.model_type):
+        return "speak"
     names = config.values.get("architectures")
     first = names[0] if isinstance(names, list) and names else ""
     declared = read_declared_task(directory, first if isinstance(first, str) else "")
@@ -58,3 +61,8 @@ def is_encoder_type(name: str) -> bool:
 def is_speech_type(name: str) -> bool:
     """Tells whether a model type turns speech into text and does nothing else."""
     return name in _SPEECH_TYPES
+
+
+def is_speaker_type(name: str) -> bool:
+    """Tells whether a model type reads texts aloud and does nothing else."""
+    return name in _SPEAKER_TYPES

@@ -18,7 +18,7 @@ _BESIDE_PARAMETERS = (".weight_scale", ".weight_scale_inv", ".weight_zero_point"
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about a model; None, or an empty format, where the files do not tell."""
 
-    file_format: str = ""  # safetensors, pytorch, gguf or openvino
+    file_format: str = ""  # safetensors, pytorch, gguf, onnx or openvino
     num_bytes: int | None = None  # the stored size of the weights
     num_parameters: int | None = None
     hidden_size: int | None = None
@@ -58,6 +58,7 @@ def _find_weights(directory: Path) -> tuple[str, list[Path]]:
         "safetensors": "*.safetensors",
         "pytorch": "pytorch_model*.bin",
         "gguf": "*.gguf",
+        "onnx": "*.onnx",
     }
     found = (
         (name, sorted(path for path in directory.glob(pattern) if path.name != ADAPTER_WEIGHTS))

@@ -18,7 +18,7 @@ from ouzel.serve.open_models import open_model
 from ouzel.serve.output_format import read_output_format
 
 if TYPE_CHECKING:
-    from ouzel.backends.openvino.inspection import Inspection
+    from ouzel.backends.openvino.inspected_model import Inspection
 
 _INDENT = 12
 _COLUMNS = 100
@@ -54,6 +54,7 @@ def describe_model(options: Options, local: LocalModel) -> str:
         "KV cache": _cache(found),
         "states": _states(found),
         "sound": _sound(found),
+        "speech": _speech(found),
         "draft": _draft(found),
         "context": _context(found, is_named=options.model.max_model_len is not None),
         "vectors": _vectors(found),
@@ -77,6 +78,8 @@ def _kind(found: "Inspection") -> str:
 
 
 def _weights(found: "Inspection") -> str:
+    if found.speech is not None:
+        return f"{format_size(found.weight_bytes)} in memory, as {found.precision}"
     if found.num_parameters == 0:
         return f"{format_size(found.weight_bytes)} in memory, from the IR as it is"
     parts = "; ".join(f"{encoding}: {format_size(size)}" for encoding, size in found.weights)
@@ -119,6 +122,17 @@ def _sound(found: "Inspection") -> str:
         return ""
     size = format_size(sound.num_slots * sound.slot_bytes)
     return f"{format_size(sound.slot_bytes)} a window of 30 s: {size} for {sound.num_slots} windows"
+
+
+def _speech(found: "Inspection") -> str:
+    """Describes the voices; returns an empty text for models that do not speak."""
+    speech = found.speech
+    if speech is None:
+        return ""
+    return (
+        f"{speech.num_voices} voices, {speech.sample_rate} samples a second; "
+        f"{format_size(speech.working_bytes)} for the longest piece of a text"
+    )
 
 
 def _draft(found: "Inspection") -> str:
@@ -173,7 +187,7 @@ def _longrope(found: "Inspection") -> str:
 def _vectors(found: "Inspection") -> str:
     """Describes vectors or scores; returns an empty text for a model that writes text."""
     match found.task:
-        case "generate" | "transcribe":
+        case "generate" | "transcribe" | "speak":
             return ""
         case "embed":
             return _forms(found)

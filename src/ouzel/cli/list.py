@@ -25,6 +25,7 @@ from ouzel.terminal.table import table
 _KINDS = {
     "gguf": "of GGUF",
     "whisper": "of Whisper",
+    "kokoro": "of Kokoro",
     "verdict": "KV cache",
     "unfinished": "unfinished",
 }

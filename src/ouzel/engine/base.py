@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-from ouzel.pooling import VectorForm
+from ouzel.pooling import VectorForm, Voice
 from ouzel.types.engine_info import EngineInfo, EngineStats
 from ouzel.types.engine_messages import AdapterEvent
 from ouzel.types.engine_request import AudioInput, EngineRequest, MediaInput
@@ -131,11 +131,12 @@ class PoolingBatch:
     # [B] number of tokens that the tokens of the text attend to: its first ones
     visible_lens: NDArray[np.int32]
     forms: tuple[VectorForm, ...]  # [B] the form of each text's result
+    voices: tuple[Voice | None, ...] = ()  # [B] the voice of each text; empty: the model is silent
 
 
 class PoolingRunner(Protocol):
-    """Computes a vector, scores or vectors of all tokens of each text; stores nothing between
-    steps.
+    """Computes a vector, scores, vectors of all tokens or the sound of each text; stores nothing
+    between steps.
     """
 
     @property
@@ -143,7 +144,8 @@ class PoolingRunner(Protocol):
 
     def run(self, batch: PoolingBatch) -> Sequence[NDArray[np.float32]]:
         """Returns an array of each text: [vector_size] for the form `text`,
-        [tokens, token_vector_size] for `tokens`, [tokens] for `weights`.
+        [tokens, token_vector_size] for `tokens`, [tokens] for `weights`. A model that speaks
+        returns samples in [-1, 1].
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Computes vectors of texts with an encoder, whole texts in each step.
+"""Computes vectors or sounds of texts, whole texts in each step.
 
 Rules
 1. Each text of a request is a choice. It ends by itself, in the step that computes it.
@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, count
+from math import inf
 
 import numpy as np
 
@@ -19,12 +20,14 @@ from ouzel.engine.base import PoolingBatch, PoolingRunner
 from ouzel.engine.state.adapters import Adapters
 from ouzel.engine.waiting_texts import WaitingText, WaitingTexts
 from ouzel.errors import STOPS
-from ouzel.pooling import Pooling, VectorForm
+from ouzel.pooling import Pooling, VectorForm, Voice
 from ouzel.types.engine_info import EngineInfo, EngineStats
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason, RequestTiming, StepOutput
 
 logger = logging.getLogger(__name__)
+
+_WEIGHT_ERROR = 1e-3  # largest difference of the sum of weights from 1: they are floats
 
 
 class PoolingEngine:
@@ -116,6 +119,7 @@ class PoolingEngine:
                     [text.num_visible or len(text.token_ids) for text in batch], np.int32
                 ),
                 forms=tuple(text.form for text in batch),
+                voices=() if self.info.speech is None else tuple(text.voice for text in batch),
             )
         )
         duration_s = time.monotonic() - begin_s
@@ -154,6 +158,7 @@ def _split_texts(request: EngineRequest, arrival: int) -> Iterator[WaitingText]:
             tasks[index],
             request.pooling.form,
             visible[index],
+            request.pooling.voice,
         )
 
 
@@ -176,6 +181,7 @@ def _find_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
         yield (f"second_begins must have {request.n} values, given {len(pooling.second_begins)}")
     yield from _find_task_faults(pooling.tasks, request.n, info.num_tasks)
     yield from _find_form_faults(pooling, lens, info.forms)
+    yield from _find_voice_faults(pooling.voice, info)
     if min(lens, default=0) < 1:
         yield "a text is empty"
     if max(lens, default=0) > info.max_model_len:
@@ -195,6 +201,20 @@ def _find_form_faults(
         or any(not 1 <= each <= length for each, length in zip(visible, lens, strict=True))
     ):
         yield f"visible_lens must have {len(lens)} values from 1 to the length of each text"
+
+
+def _find_voice_faults(voice: Voice | None, info: EngineInfo) -> Iterator[str]:
+    shape = info.speech
+    if (shape is None) != (voice is None):
+        yield "this model needs a voice" if voice is None else "this model has no voices"
+    if shape is None or voice is None:
+        return
+    if not voice.voices or any(not 0 <= each < len(shape.voices) for each, _ in voice.voices):
+        yield f"the voices must be numbers from 0 to {len(shape.voices) - 1}, given {voice.voices}"
+    if not abs(sum(weight for _, weight in voice.voices) - 1) < _WEIGHT_ERROR:
+        yield f"the weights of the voices must sum to 1, given {voice.voices}"
+    if not 0 < voice.speed < inf:
+        yield f"the speed must be above 0, given {voice.speed}"
 
 
 def _find_task_faults(tasks: Sequence[int], num_texts: int, num_tasks: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from ouzel.pooling import VectorForm
+from ouzel.pooling import VectorForm, Voice
 
 # priority, arrival, index: smaller goes first; no two texts have the same order
 Order = tuple[int, int, int]
@@ -26,6 +26,7 @@ class WaitingText:
     task: int = 0  # number of the adapter for the text's task; 0: none
     form: VectorForm = "text"
     num_visible: int = 0  # tokens that the text's tokens attend to; 0: all
+    voice: Voice | None = None  # None: the model does not speak
 
 
 class WaitingTexts:

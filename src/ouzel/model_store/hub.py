@@ -22,6 +22,7 @@ from ouzel.gguf.files import (
     order_projectors,
     read_quantisation,
 )
+from ouzel.kokoro_files.files import find_kokoro, is_declared
 from ouzel.model_store.download import fetch
 from ouzel.model_store.failures import FAILURES, explain_failure, is_unreachable
 from ouzel.model_store.hub_session import bounded_answers
@@ -40,6 +41,8 @@ MODEL_FILES = [
     "artifact.metadata",  # ColBERT's lengths and markers
 ]
 TORCH_WEIGHTS = ["pytorch_model*.bin"]  # only for repositories without safetensors
+# of several ONNX files only the one with the weights in f32
+KOKORO_FILES = ["onnx/model.onnx", "onnx/model.onnx_data", "voices/*.bin"]
 ADAPTER_FILES = [ADAPTER_CONFIG, ADAPTER_WEIGHTS]
 _WEIGHTS = ("*.safetensors", "openvino_*.xml")
 _MAIN = constants.DEFAULT_REVISION
@@ -52,12 +55,28 @@ class HubUnreachable(ModelLoadError):
 def download(repo_id: str, branch: str = _MAIN) -> Path:
     """Downloads a model and returns its directory in the hub's cache. Raises ModelLoadError."""
     directory = _snapshot(repo_id, MODEL_FILES, branch)
+    if is_declared(directory):
+        return _download_kokoro(repo_id, branch)
     if _has_any(directory, _WEIGHTS):
         return directory
     directory = _snapshot(repo_id, [*MODEL_FILES, *TORCH_WEIGHTS], branch)
     if not _has_any(directory, TORCH_WEIGHTS) and (there := _quantisations(repo_id)):
         raise ModelLoadError(
             f"{repo_id} has GGUF files: name one as {repo_id}:NAME, with NAME of {', '.join(there)}"
+        )
+    return directory
+
+
+def _download_kokoro(repo_id: str, branch: str) -> Path:
+    """Downloads the voices of a Kokoro model, and its ONNX file unless it is an IR.
+
+    Raises ModelLoadError if the repository has only the weights of PyTorch.
+    """
+    directory = _snapshot(repo_id, [*MODEL_FILES, *KOKORO_FILES], branch)
+    if find_kokoro(directory) is None:
+        raise ModelLoadError(
+            f"{repo_id} must have a Kokoro model: {', '.join(KOKORO_FILES)}, or an OpenVINO IR "
+            "with voices"
         )
     return directory
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from ouzel.checkpoint.weight_files import WEIGHT_FILES
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import find_gguf, is_gguf, model_name
+from ouzel.kokoro_files.files import find_kokoro, is_declared
 from ouzel.model_store.hub_cache import PREFIX, cache_directory, gguf_models, snapshots
 from ouzel.model_store.model_directory import is_ir, is_name_of_hub
 
@@ -68,7 +69,12 @@ def is_on_disk(name: str) -> bool:
 
 
 def has_all_weights(directory: Path) -> bool:
-    """Tells whether a snapshot has config.json and all files of its weights, or a whole IR."""
+    """Tells whether a snapshot has config.json and all files of its weights, or a whole IR.
+
+    A Kokoro model needs its voices, too.
+    """
+    if is_declared(directory):
+        return _has_kokoro(directory)
     if is_ir(directory):
         return all(path.with_suffix(".bin").is_file() for path in directory.glob("openvino_*.xml"))
     if not (directory / "config.json").is_file():
@@ -76,11 +82,22 @@ def has_all_weights(directory: Path) -> bool:
     first = next((name for name in WEIGHT_FILES if (directory / name).is_file()), None)
     if first is None:
         return any(path.is_file() for path in directory.glob("*.safetensors"))
-    index = directory / first
+    return _has_listed_files(directory / first)
+
+
+def _has_listed_files(index: Path) -> bool:
+    """Tells whether the files of an index are beside it; a file that is no index is whole."""
     if index.suffix != ".json":
         return True
     try:
         names = set(json.loads(index.read_bytes())["weight_map"].values())
-        return all((directory / name).is_file() for name in names)
+        return all(index.with_name(name).is_file() for name in names)
     except (ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _has_kokoro(directory: Path) -> bool:
+    try:
+        return find_kokoro(directory) is not None
+    except ModelLoadError:  # the weights of PyTorch only
         return False

@@ -39,7 +39,7 @@ class Inventory:
         sources = {str(form) for path in paths for form in (path.absolute(), path.resolve())}
         keys = {source_key(Path(source)) for source in sources}
         direct = [each for each in self.kept if each.source in sources or each.source_key in keys]
-        made = [each.path for each in direct if each.kind in ("gguf", "whisper")]
+        made = [each.path for each in direct if each.kind in ("gguf", "whisper", "kokoro")]
         if not made:
             return direct
         return direct + [each for each in self.list_entries(made) if each not in direct]

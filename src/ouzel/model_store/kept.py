@@ -18,6 +18,7 @@ import ouzel
 from ouzel.checkpoint.made_directory import SOURCE_FILE
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.gguf.model_directory import describe
+from ouzel.kokoro_files.model_directory import describe as describe_kokoro
 from ouzel.model_store.catalogue.packages import NOTE_FILE
 from ouzel.model_store.disk import measure_size, statuses
 from ouzel.whisper_files.model_directory import describe as describe_whisper
@@ -25,7 +26,7 @@ from ouzel.whisper_files.model_directory import describe as describe_whisper
 if TYPE_CHECKING:
     from ouzel.backends.openvino.weights.entry_use import MadeOf
 
-Kind = Literal["weights", "gguf", "whisper", "verdict", "pulled", "unfinished"]
+Kind = Literal["weights", "gguf", "whisper", "kokoro", "verdict", "pulled", "unfinished"]
 
 _WEIGHTS = re.compile(
     r"(?P<name>.{1,64})-(?P<width>(?:auto|int8|int4|bf16|f32)[a-z0-9=,]*)"
@@ -33,6 +34,13 @@ _WEIGHTS = re.compile(
 )
 _GGUF = re.compile(r"(?P<name>.{1,64})-gguf-(?P<source>[0-9a-f]{16})")
 _WHISPER = re.compile(r"(?P<name>.{1,64})-whisper-(?P<source>[0-9a-f]{16})")
+_KOKORO = re.compile(r"(?P<name>.{1,64})-kokoro-(?P<source>[0-9a-f]{16})")
+# directories that are made of files of other formats, and the functions that describe the files
+_MADE: tuple[tuple[re.Pattern[str], Kind, Callable[[list[Path]], JsonObject]], ...] = (
+    (_GGUF, "gguf", describe),
+    (_WHISPER, "whisper", describe_whisper),
+    (_KOKORO, "kokoro", describe_kokoro),
+)
 _VERDICT = re.compile(r"(?P<name>.{1,64})-ir-(?P<source>[0-9a-f]{16})")
 _PULLED = re.compile(r"(?P<name>.{1,64})-pulled-[0-9a-f]{16}")
 _UNFINISHED = ".unfinished-"
@@ -69,10 +77,9 @@ def read_kept(path: Path) -> CacheEntry | None:
     """Returns None for a file or directory that is not Ouzel's."""
     if match := _WEIGHTS.fullmatch(path.name):
         return _read_weights_entry(path, match)
-    if match := _GGUF.fullmatch(path.name):
-        return _read_made_entry(path, match, "gguf", describe)
-    if match := _WHISPER.fullmatch(path.name):
-        return _read_made_entry(path, match, "whisper", describe_whisper)
+    for pattern, kind, describe_source in _MADE:
+        if match := pattern.fullmatch(path.name):
+            return _read_made_entry(path, match, kind, describe_source)
     if match := _VERDICT.fullmatch(path.name):
         return _read_verdict_entry(path, match)
     if path.name.startswith(_UNFINISHED):

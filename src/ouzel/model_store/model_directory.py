@@ -16,6 +16,8 @@ from ouzel.config.model import Demo
 from ouzel.demo import MODEL_DIRECTORY, VISION_MODEL_DIRECTORY
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import AUTO, NONE, holds_gguf, is_gguf, model_name
+from ouzel.kokoro_files.files import find_kokoro
+from ouzel.kokoro_files.model_directory import make_kokoro_directory, name_kokoro
 from ouzel.whisper_files.files import find_whisper_file, name_whisper_file
 
 if TYPE_CHECKING:
@@ -135,13 +137,18 @@ def _open_file(path: Path, cache_dir: str, mmproj: str) -> LocalModel:
         return gguf_model(path, cache_dir, model_name(path), mmproj)
     if find_whisper_file(path):
         return _whisper_model(path, cache_dir, name_whisper_file(path))
+    if find_kokoro(path):
+        return _kokoro_model(path, cache_dir, name_kokoro(path))
     raise ModelLoadError(
-        f"{path} is a file; give the directory with config.json and the weights, or a GGUF file"
+        f"{path} is a file; give the directory with config.json and the weights, a GGUF file, or "
+        "the ONNX file of a Kokoro model, whose voices must be beside it"
     )
 
 
 def _open_directory(path: Path, cache_dir: str, mmproj: str) -> LocalModel:
     name = path.resolve().name
+    if find_kokoro(path):
+        return _kokoro_model(path, cache_dir, name)
     if not any((path / each).is_file() for each in _OWN_WEIGHTS):
         if holds_gguf(path):
             return gguf_model(path, cache_dir, name, mmproj)
@@ -178,7 +185,10 @@ def hub_model(model: str, cache_dir: str, branch: str = "main", mmproj: str = AU
 
     repo_id, colon, quantisation = model.partition(":")
     if not colon:
-        return LocalModel(download(repo_id, branch), model)
+        directory = download(repo_id, branch)
+        if find_kokoro(directory):
+            return _kokoro_model(directory, cache_dir, model)
+        return LocalModel(directory, model)
     if is_gguf(Path(quantisation)):
         path = download_gguf_file(repo_id, quantisation, branch)
     elif QUANTISATION_NAME.fullmatch(quantisation):
@@ -206,6 +216,10 @@ def _whisper_model(path: Path, cache_dir: str, name: str) -> LocalModel:
     from ouzel.whisper_files.model_directory import make_whisper_directory  # noqa: PLC0415
 
     return LocalModel(make_whisper_directory(path, cache_root(cache_dir)), name)
+
+
+def _kokoro_model(path: Path, cache_dir: str, name: str) -> LocalModel:
+    return LocalModel(make_kokoro_directory(path, cache_root(cache_dir)), name)
 
 
 def short_name_model(

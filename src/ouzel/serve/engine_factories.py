@@ -10,6 +10,7 @@ import msgspec
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.drafts import names_assistant, names_draft_head
 from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
+from ouzel.backends.openvino.speaking.loader import create_speaking_runner, is_speaker
 from ouzel.checkpoint.model_files import (
     MAX_VOCAB_SIZE,
     read_config_json,
@@ -52,6 +53,8 @@ def openvino_engine(options: dict[str, object]) -> Engine:
     model = msgspec.convert(options["model"], ModelConfig)
     engine = msgspec.convert(options["engine"], EngineConfig)
     directory = Path(model.model)
+    if is_speaker(directory):
+        return PoolingEngine(create_speaking_runner(model, engine))
     if is_encoder(directory):
         return PoolingEngine(create_encoder_runner(model, engine))
     with ThreadPoolExecutor(1) as threads:  # reading a large vocabulary takes most of a second

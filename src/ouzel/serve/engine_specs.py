@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from ouzel.checkpoint.declared_task import is_speech_type
+from ouzel.checkpoint.declared_task import is_speaker_type, is_speech_type
 from ouzel.checkpoint.model_files import read_config_json
 from ouzel.config import EngineConfig
 from ouzel.engine_client import EngineClient, EnginePool, Engines, EngineSpec
@@ -19,8 +19,8 @@ from ouzel.options.options import Options
 
 logger = logging.getLogger(__name__)
 
-# An encoder of sound keeps all processors busy for seconds. Chats beside it get nine tenths of the
-# processors with this niceness; without chats it costs nothing.
+# An encoder of sound, and a model that speaks, keep all processors busy for seconds. Chats beside
+# them get nine tenths of the processors with this niceness; without chats it costs nothing.
 _SPEECH_NICENESS = 10
 
 
@@ -144,4 +144,5 @@ def engine_spec(
 
 
 def _is_speech_model(directory: Path) -> bool:
-    return is_speech_type(str(read_config_json(directory).get("model_type")))
+    model_type = str(read_config_json(directory).get("model_type"))
+    return is_speech_type(model_type) or is_speaker_type(model_type)

@@ -13,6 +13,9 @@ from ouzel.checkpoint.model_files import read_chat_templates
 from ouzel.config.model import TaskOption
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import AUTO, find_gguf, is_gguf
+from ouzel.kokoro_files.files import KokoroFiles, find_kokoro
+from ouzel.kokoro_files.model_directory import MODEL_TYPE
+from ouzel.kokoro_files.vocabulary import MAX_PHONEMES
 from ouzel.pooling import Task
 
 if TYPE_CHECKING:
@@ -32,6 +35,8 @@ def read_files_of_model(path: Path, task: TaskOption) -> FilesOfModel:
     try:
         if is_gguf(path):
             return _read_gguf(path, created, known_task)
+        if (kokoro := find_kokoro(path)) is not None:
+            return _describe_kokoro(kokoro, created)
         config = read_hf_config(path)
         return FilesOfModel(
             created=created,
@@ -44,6 +49,16 @@ def read_files_of_model(path: Path, task: TaskOption) -> FilesOfModel:
         )
     except (ModelLoadError, OSError, ValueError):
         return FilesOfModel(created=created, task=known_task)
+
+
+def _describe_kokoro(found: KokoroFiles, created: int) -> FilesOfModel:
+    return FilesOfModel(
+        created=created,
+        num_bytes=sum(each.stat().st_size for each in (found.graph, *found.graph_parts)),
+        max_model_len=MAX_PHONEMES,
+        task="speak",
+        model_type=MODEL_TYPE,
+    )
 
 
 def _read_gguf(path: Path, created: int, task: Task | None) -> FilesOfModel:

@@ -47,9 +47,10 @@ def measure(question: Question) -> ModelSize:
     found = inspect_model(question.model, question.engine, free_bytes=_ENDLESS_BYTES)
     of_draft = 0 if found.draft is None else found.draft.weight_bytes
     state_bytes = found.num_state_slots * found.state_slot_bytes
+    working_bytes = 0 if found.speech is None else found.speech.working_bytes
     return ModelSize(
         weight_bytes=found.weight_bytes + of_draft,
-        cache_bytes=found.kv_cache_bytes + found.draft_cache_bytes + state_bytes,
+        cache_bytes=found.kv_cache_bytes + found.draft_cache_bytes + state_bytes + working_bytes,
         max_model_len=found.max_model_len,
     )
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from ouzel.gguf.files import is_gguf, is_projector, model_name
+from ouzel.kokoro_files.files import ONNX_SUFFIX, find_kokoro
 from ouzel.model_store.model_directory import IR_FILES
 
 _MAX_DEPTH = 2  # DIR/model, and DIR/owner/model as in the hub's names
@@ -14,9 +15,9 @@ def list_models(directory: str) -> dict[str, Path]:
 
     A directory that is gone has no models. Raises OSError if the directory cannot be read.
 
-    A subdirectory with config.json or an OpenVINO IR is a model; its name is its path below the
-    directory. Every other GGUF file is a model; its name is its path without the suffix, and
-    without the number of a file of several.
+    A subdirectory with config.json, an OpenVINO IR or a Kokoro model is a model; its name is its
+    path below the directory. Every other GGUF file is a model; its name is its path without the
+    suffix, and without the number of a file of several.
     """
     root = Path(directory).expanduser()
     if root.exists():
@@ -45,4 +46,6 @@ def _search(directory: Path, prefix: str, found: dict[str, Path], depth: int) ->
 
 
 def _holds_model(directory: Path) -> bool:
-    return any((directory / name).is_file() for name in ("config.json", *IR_FILES))
+    if any((directory / name).is_file() for name in ("config.json", *IR_FILES)):
+        return True
+    return any(directory.glob(f"*{ONNX_SUFFIX}")) and find_kokoro(directory) is not None

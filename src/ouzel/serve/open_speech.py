@@ -1,4 +1,4 @@
-"""Makes the parts of a server that turn sound files into text."""
+"""Makes the parts of a server that turn sound files into text, and texts into sound."""
 
 from pathlib import Path
 
@@ -8,11 +8,15 @@ from ouzel.audio.mel import MelSpectrogram
 from ouzel.config.audio import AudioConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
+from ouzel.phonemes.phonemizer import make_phonemizer
+from ouzel.speaking import Speaker
 from ouzel.transcription.live.speech_probability import LiveEnergyDetector
 from ouzel.transcription.model_activity import ModelDetector
 from ouzel.transcription.transcriber import Transcriber
 from ouzel.transcription.voice_activity import EnergyDetector
 from ouzel.worker_threads import WorkerThreads
+
+_PHONEME_THREADS = 2
 
 
 def open_voice_detector(config: AudioConfig) -> ModelDetector | None:
@@ -27,15 +31,17 @@ def open_voice_detector(config: AudioConfig) -> ModelDetector | None:
 
 
 class OpenSpeech:
-    """Owns the decoder of sound files, and the threads that read whole sounds."""
+    """Owns the decoder of sound files, and the threads for whole sounds and for phonemes."""
 
     def __init__(self, config: AudioConfig, detector: ModelDetector | None) -> None:
         self._activity = EnergyDetector() if detector is None else detector
         self._decoder = AudioDecoder(config)
         self._threads = WorkerThreads("sounds", config.max_audio_decoders)
+        self._phoneme_threads = WorkerThreads("phonemes", _PHONEME_THREADS)
         self.services = SpeechServices(
             decoder=self._decoder,
             make_transcriber=self._make_transcriber,
+            make_speaker=self._make_speaker,
             max_file_bytes=config.max_audio_file_bytes,
             max_sound_s=config.max_audio_seconds,
             make_activity=LiveEnergyDetector if detector is None else detector.start_live,
@@ -44,6 +50,7 @@ class OpenSpeech:
     def close(self) -> None:
         self._decoder.close()
         self._threads.close()
+        self._phoneme_threads.close()
 
     def _make_transcriber(self, model: ServedModel, metrics: Metrics) -> Transcriber:
         shape, tokens = model.engine.info.audio, model.speech
@@ -57,3 +64,6 @@ class OpenSpeech:
             self._threads,
             voice_activity=self._activity,
         )
+
+    def _make_speaker(self, model: ServedModel, metrics: Metrics) -> Speaker:
+        return Speaker(model, metrics, self._phoneme_threads, make_phonemizer)

@@ -118,12 +118,12 @@ async def load_served_model(
 
 
 def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> SentenceFiles | None:
-    """Reads the sentence-transformers files; returns None for a model that writes text.
+    """Reads the sentence-transformers files; returns None for a model that writes text or speaks.
 
     With --profile ovms vectors have length 1, and the default prompt of the files is ignored, as in
     OpenVINO Model Server. Raises ModelLoadError.
     """
-    if info.task in ("generate", "transcribe"):
+    if info.task in ("generate", "transcribe", "speak"):
         return None
     is_ovms = options.server.profile == "ovms"
     kind: ModelKind = "decoder" if info.num_blocks or info.is_causal else "encoder"

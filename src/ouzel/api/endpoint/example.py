@@ -34,6 +34,13 @@ def make_example(model: ServedModel) -> Example:
         case "transcribe":
             fields: dict[str, object] = {"model": name, "file": "@speech.wav"}
             return Example("/audio/transcriptions", fields, is_form=True)
+        case "speak":
+            shape = model.engine.info.speech
+            assert shape is not None, "a model that speaks has voices"
+            text = "Once upon a time, there was a server."
+            return Example(
+                "/audio/speech", {"model": name, "input": text, "voice": shape.voices[0]}
+            )
         case "generate" if model.renderer.chat_template is None:
             return Example(
                 "/completions", {"model": name, "prompt": "Once upon a time", "max_tokens": 32}

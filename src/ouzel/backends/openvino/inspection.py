@@ -43,6 +43,7 @@ from ouzel.backends.openvino.encoding import (
 from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention, read_softcap_note
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
+from ouzel.backends.openvino.inspected_model import InspectedDraft, Inspection
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kernels.attention import attends_everywhere
 from ouzel.backends.openvino.kernels.library import uses_kernels
@@ -53,7 +54,9 @@ from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import find_entry, refuse_options
 from ouzel.backends.openvino.pooling import compute_vector_size
 from ouzel.backends.openvino.runners.state_tables import find_state_tables
-from ouzel.backends.openvino.speech_loader import InspectedSound, inspect_sound
+from ouzel.backends.openvino.speaking.inspection import inspect_speaker
+from ouzel.backends.openvino.speaking.loader import is_speaker
+from ouzel.backends.openvino.speech_loader import inspect_sound
 from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.token_heads import list_forms, read_token_heads
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
@@ -65,75 +68,8 @@ from ouzel.checkpoint.lone_drafts import refuse_lone_draft
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.machine.free_memory import available_bytes
-from ouzel.pooling import Task, VectorForm
 
 _ENDLESS_BYTES = 2**50  # memory that limits no cache
-
-
-@dataclass(frozen=True, kw_only=True)
-class InspectedDraft:
-    """The facts of the model, assistant or head that `draft_model` names; sizes are in bytes."""
-
-    kind: Literal["draft model", "assistant", "EAGLE-3 head"]
-    weights: tuple[tuple[str, int], ...]  # encoding and size, the largest first
-    num_parameters: int  # 0: unknown, the draft is an IR
-    kv_token_bytes: int = 0  # 0: the draft has no cache of its own
-
-    @property
-    def weight_bytes(self) -> int:
-        return sum(size for _, size in self.weights)
-
-    @property
-    def is_part_of_model(self) -> bool:
-        """Tells whether the weights are loaded with the model's, before its cache is planned."""
-        return self.kind != "draft model"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inspection:
-    """The facts of a model directory for `ouzel inspect`; sizes are in bytes."""
-
-    model_type: str
-    text_model_type: str  # the language model's; model_type unless there are other modes
-    weights: tuple[tuple[str, int], ...]  # encoding and size, the largest first
-    are_weights_calibrated: bool
-    stored: str  # the treatment of quantised matrices; empty if the checkpoint has none
-    num_parameters: int  # 0: unknown, the model is an IR
-    precision: str
-    kernels: str  # the kernels of packed matrices; empty if the model has none
-    is_deterministic: bool  # a row gets the same bits beside any other rows
-    kv_cache_dtype: str
-    kv_cache_is_open: bool  # the first load chooses another type if u8 harms this model
-    kv_cache_reason: str  # why the cache is f16 or u8; empty if the user has named a type
-    kv_token_bytes: int
-    num_kv_tokens: int  # tokens that the cache would hold
-    max_positions: int  # tokens, the model's own limit
-    default_positions: int  # tokens of one request, unless the user names another context
-    max_model_len: int  # tokens of one request, as the model would be served
-    max_num_seqs: int
-    num_state_slots: int  # 0: the model has no recurrent layers
-    state_slot_bytes: int
-    task: Task
-    # Values of a vector, or scores of a pair. 0: the model generates, or scores by the logits of
-    # two tokens.
-    vector_size: int
-    forms: tuple[VectorForm, ...] = ("text",)  # forms of vectors that the model makes
-    attends_to_whole_prompts: bool = False  # tokens of a prompt see later ones
-    draft: InspectedDraft | None = None
-    sound: InspectedSound | None = None  # None: the model reads no sound
-
-    @property
-    def weight_bytes(self) -> int:
-        return sum(size for _, size in self.weights)
-
-    @property
-    def kv_cache_bytes(self) -> int:
-        return self.kv_token_bytes * self.num_kv_tokens
-
-    @property
-    def draft_cache_bytes(self) -> int:
-        """Returns the size of the draft's own cache, which holds as many tokens as the model's."""
-        return 0 if self.draft is None else self.draft.kv_token_bytes * self.num_kv_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +99,8 @@ def inspect_model(
     directory = Path(model.model)
     refuse_lone_draft(directory)
     config = read_hf_config(directory)
+    if is_speaker(directory):
+        return inspect_speaker(core, directory, config, model, engine)
     if is_encoder(directory):
         return inspect_encoder(core, directory, config, model, engine)
     measured = measure_model(core, directory, config, model, engine)

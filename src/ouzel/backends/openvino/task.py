@@ -1,16 +1,22 @@
-"""Determines the task of a model: generate, embed or score.
+"""Determines the task of a model: generate, embed, score, transcribe or speak.
 
 The rules: a checkpoint whose config.json names a model for sequence classification scores. A
 checkpoint from sentence-transformers (with modules.json) makes embeddings, unless
 `config_sentence_transformers.json` calls it a CrossEncoder, which scores. An encoder makes
-embeddings, and so does a decoder without its head (Qwen3Model). A speech model transcribes.
+embeddings, and so does a decoder without its head (Qwen3Model). A Whisper model transcribes, and a
+Kokoro model speaks.
 Everything else generates. The user's option overrides these rules.
 """
 
 from pathlib import Path
 
 from ouzel.backends.openvino.encoders import encoder_family
-from ouzel.checkpoint.declared_task import CLASSIFIES, is_speech_type, read_declared_task
+from ouzel.checkpoint.declared_task import (
+    CLASSIFIES,
+    is_speaker_type,
+    is_speech_type,
+    read_declared_task,
+)
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.model import TaskOption
 from ouzel.errors import ModelLoadError
@@ -30,6 +36,12 @@ def find_task(config: HfConfig, directory: Path, option: TaskOption) -> Task:
         if option not in ("auto", "transcribe"):
             raise ModelLoadError(f"task {option}: a {config.model_type} only transcribes")
         return "transcribe"
+    if is_speaker_type(config.model_type):
+        if option not in ("auto", "speak"):
+            raise ModelLoadError(f"task {option}: a {config.model_type} only reads texts aloud")
+        return "speak"
+    if option == "speak":
+        raise ModelLoadError(f"task speak: a {config.model_type} has no voices")
     if option == "transcribe":
         raise ModelLoadError(f"task transcribe: a {config.model_type} reads no sound")
     if option == "score" and reads_whole and not architecture.endswith(CLASSIFIES):

@@ -25,7 +25,7 @@ def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> Vector
     ModelLoadError for options or files that do not go with vectors.
     """
     task = find_task(config, directory, model.task)
-    if task in ("generate", "transcribe") or (
+    if task in ("generate", "transcribe", "speak") or (
         task == "score" and not read_architecture(config).endswith(CLASSIFIES)
     ):
         return None

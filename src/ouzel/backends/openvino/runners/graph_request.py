@@ -21,7 +21,10 @@ class GraphRequest:
         self._request = compiled.create_infer_request()
         self._arrays: list[NDArray[np.generic]] = []  # the inputs, which the request only points to
         # The request sets inputs by index, a third of a millisecond a step faster than by name.
-        self._indices = {port.get_any_name(): index for index, port in enumerate(compiled.inputs)}
+        # An input has several names if the compiler has removed a node behind it.
+        self._indices = {
+            name: index for index, port in enumerate(compiled.inputs) for name in port.get_names()
+        }
         for name, tensor in (tables or {}).items():
             if name in self._indices:
                 self._request.set_tensor(name, tensor)
