@@ -4,8 +4,8 @@ from typing import Literal
 
 import msgspec
 
-# an engine's results: tokens, vectors, scores or transcripts
-Task = Literal["generate", "embed", "score", "transcribe"]
+# an engine's results: tokens, vectors, scores, transcripts or speech
+Task = Literal["generate", "embed", "score", "transcribe", "speak"]
 # The result for a text: one vector (or scores), a vector of each token, or a weight of each token.
 VectorForm = Literal["text", "tokens", "weights"]
 

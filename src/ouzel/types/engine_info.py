@@ -15,6 +15,13 @@ class AudioShape(msgspec.Struct, frozen=True, kw_only=True):
     can_align: bool = False  # the model has alignment heads: EngineRequest.num_aligned_frames
 
 
+class VoiceShape(msgspec.Struct, frozen=True, kw_only=True):
+    """The sound that a model makes of a text."""
+
+    sample_rate: int  # samples in a second
+    voices: tuple[str, ...]  # names, sorted
+
+
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The decisions of the engine, unlike the configuration, which has the user's wishes."""
 
@@ -42,6 +49,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_vision: bool = False  # reads images
     has_hearing: bool = False  # reads sounds, whose features stand for tokens of the prompt
     audio: AudioShape | None = None  # the sound that a speech model reads; None: it reads none
+    speech: VoiceShape | None = None  # the sound that the model makes; None: it makes none
     # the tokens of an image attend to each other, so an image is never cut
     attends_to_whole_images: bool = False
     # all tokens of a prompt attend to each other, so a prompt is never cut

@@ -8,12 +8,14 @@ _DOES: dict[Task, str] = {
     "embed": "makes embeddings",
     "score": "scores pairs of texts",
     "transcribe": "turns speech into text",
+    "speak": "reads texts aloud",
 }
 MADE: dict[Task, str] = {
     "generate": "text",
     "embed": "embeddings",
     "score": "scores",
     "transcribe": "transcriptions",
+    "speak": "speech",
 }
 
 

@@ -230,7 +230,7 @@ def _details_away(files: FilesOfModel) -> OllamaModelDetails:
 
 
 def _capabilities_away(files: FilesOfModel) -> list[str]:
-    if files.task in ("embed", "score", "transcribe"):
+    if files.task in ("embed", "score", "transcribe", "speak"):
         return ["embedding"] if files.task == "embed" else []
     return ["completion", "vision"] if files.has_vision else ["completion"]
 

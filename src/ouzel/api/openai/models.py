@@ -20,6 +20,7 @@ _OTHER_CAPABILITIES: Mapping[Task | None, list[str]] = {
     "embed": ["embedding", "rerank"],
     "score": ["rerank"],
     "transcribe": ["transcription"],
+    "speak": ["speech"],
 }
 
 _CODEX_QUERY = "client_version"
@@ -175,6 +176,8 @@ def _make_architecture(task: Task, inputs: list[str]) -> Architecture:
             return Architecture(f"{'+'.join(inputs)}->text", inputs, ["text"])
         case "transcribe":
             return Architecture("audio->text", ["audio"], ["text"])
+        case "speak":
+            return Architecture("text->audio", ["text"], ["audio"])
         case "embed" | "score":
             made = "embeddings" if task == "embed" else "scores"
             return Architecture(f"text->{made}", ["text"], [made])
