@@ -21,6 +21,7 @@ class OpenSpeech:
             make_transcriber=self._make_transcriber,
             max_file_bytes=config.max_audio_file_bytes,
             max_sound_s=config.max_audio_seconds,
+            max_text_characters=config.max_speech_characters,
         )
 
     def close(self) -> None:

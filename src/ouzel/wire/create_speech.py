@@ -62,7 +62,7 @@ _NORMALIZATION: Mapping[str, bool] = {
 class VoiceId(msgspec.Struct):
     """A voice as an object, as OpenAI's client may send it."""
 
-    id: Annotated[str, Meta(min_length=1)]
+    id: Annotated[str, Meta(min_length=1, description="The name of the voice.")]
 
 
 class CreateSpeechRequest(msgspec.Struct, kw_only=True):
@@ -108,7 +108,7 @@ class CreateSpeechRequest(msgspec.Struct, kw_only=True):
             description="false sends the file when it is complete, with its length; otherwise it "
             "is sent while it is made."
         ),
-    ] = None
+    ] = True
     language: Annotated[
         str | None,
         Meta(description="The language of the text, such as en-us; without it the voice's."),

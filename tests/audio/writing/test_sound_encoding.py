@@ -60,7 +60,7 @@ async def test_blocks_are_encoded_in_a_thread(writers: list[WatchedWriter]) -> N
     threads = WorkerThreads("sounds to encode", 1)
     encoding = SoundEncoding("mp3", RATE, threads, volume=0.5)
     writing = asyncio.create_task(encoding.write(make_tone(440, 1.0, RATE)))
-    await asyncio.to_thread(lambda: _wait_for_writer(writers).is_writing.wait())
+    await asyncio.to_thread(_wait_until_writing, writers)
     writers[0].may_write.set()
     file = await writing + await encoding.finish()
     encoding.close()
@@ -74,7 +74,7 @@ async def test_a_writer_at_work_is_closed_after_its_block(writers: list[WatchedW
     threads = WorkerThreads("sounds to encode", 1)
     encoding = SoundEncoding("opus", RATE, threads)
     writing = asyncio.create_task(encoding.write(make_tone(440, 1.0, RATE)))
-    await asyncio.to_thread(lambda: _wait_for_writer(writers).is_writing.wait())
+    await asyncio.to_thread(_wait_until_writing, writers)
     writing.cancel()
     await asyncio.wait([writing])
     encoding.close()
@@ -93,10 +93,10 @@ async def test_an_unused_encoding_can_be_closed(writers: list[WatchedWriter]) ->
     assert not writers
 
 
-def _wait_for_writer(writers: list[WatchedWriter]) -> WatchedWriter:
+def _wait_until_writing(writers: list[WatchedWriter]) -> None:
     while not writers:
         threading.Event().wait(0.005)
-    return writers[0]
+    writers[0].is_writing.wait()
 
 
 def test_without_pyav_only_pcm_is_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ class SpeakingDialect(Protocol):
     """Reads the bodies of one path. Many threads call it."""
 
     def prepare(self, body: bytes) -> SpeechPlan:
-        """Raises InvalidRequest and ModelNotFound."""
+        """Returns the plan of a body's speech. Raises InvalidRequest and ModelNotFound."""
         ...
 
 

@@ -38,7 +38,7 @@ _CODECS: Mapping[EncodedFormat, _Codec] = {
     "mp3": _Codec("libmp3lame", "mp3", 64_000, {"write_xing": "0", "id3v2_version": "0"}),
     # A page of Ogg has one packet of 20 ms instead of a second.
     "opus": _Codec("libopus", "ogg", 48_000, {"page_duration": "20000"}),
-    "aac": _Codec("aac", "adts", 64_000),
+    "aac": _Codec("aac", "adts", 96_000),
     "flac": _Codec("flac", "flac", options={"metadata_header_padding": "0"}),
 }
 
