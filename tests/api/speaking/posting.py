@@ -17,8 +17,14 @@ TEXT = "a. b b. c."  # a second of sound
 
 
 def post_text(
-    http: httpx.Client, text: object = TEXT, *, path: str = PATH, **fields: object
+    http: httpx.Client,
+    text: object = TEXT,
+    further: Json | None = None,
+    *,
+    path: str = PATH,
+    **fields: object,
 ) -> httpx.Response:
+    fields |= further or {}
     return http.post(path, json={"model": MODEL, "input": text, "voice": "af_bella", **fields})
 
 

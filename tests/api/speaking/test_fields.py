@@ -39,7 +39,7 @@ def test_a_field_reaches_the_speaker(
     fields: dict[str, object],
     options: tuple[str, float, str | None],
 ) -> None:
-    read_sound(post_text(http, "a.", **{"response_format": "wav", **fields}), "wav")
+    read_sound(post_text(http, "a.", fields, response_format="wav"), "wav")
     seen = humming.hummer.options[-1]
     assert (seen.voice, seen.speed, seen.language) == options
 

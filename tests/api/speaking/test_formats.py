@@ -1,8 +1,10 @@
 """Texts are read aloud in each of OpenAI's formats, which OpenAI's client reads."""
 
+import io
 from pathlib import Path
 from typing import get_args
 
+import av
 import httpx
 import numpy as np
 import openai
@@ -42,6 +44,9 @@ def test_a_whole_file_has_its_length(http: httpx.Client, format_: SpeechFormat) 
     if format_ == "wav":
         assert int.from_bytes(answer.content[4:8], "little") == len(answer.content) - 8
         assert int.from_bytes(answer.content[40:44], "little") == len(answer.content) - 44
+    if format_ == "flac":
+        with av.open(io.BytesIO(answer.content), "r") as container:
+            assert container.duration == 1_000_000  # microseconds
 
 
 @pytest.mark.parametrize("format_", FORMATS)

@@ -99,7 +99,7 @@ def _waiting_post(humming: HummingServer, fields: dict[str, object]) -> Iterator
 
         def post() -> None:
             with pytest.raises(httpx.TransportError):
-                post_text(http, HELD_UP, **fields)
+                post_text(http, HELD_UP, fields)
 
         posting = threading.Thread(target=post, daemon=True)
         posting.start()

@@ -35,7 +35,7 @@ def decode_file(data: bytes, format_: FileFormat) -> NDArray[np.float32]:
     options = {"sample_rate": str(RATE), "ch_layout": "mono"} if format_ == "pcm" else {}
     resampler = av.AudioResampler("flt", "mono", RATE)
     pieces: list[NDArray[np.float32]] = []
-    with av.open(io.BytesIO(data), format=DEMUXERS[format_], options=options) as container:
+    with av.open(io.BytesIO(data), "r", format=DEMUXERS[format_], options=options) as container:
         for frame in container.decode(audio=0):
             frame.pts = None
             pieces += [made.to_ndarray()[0] for made in resampler.resample(frame)]

@@ -21,6 +21,7 @@ from ouzel.api.http.framing import SSE, Framing
 from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.speaking.plan import SpeechPlan
 from ouzel.api.speaking.run import SpeechRun
+from ouzel.audio.writing.ffmpeg_writer import fill_num_samples
 from ouzel.audio.writing.formats import MEDIA_TYPES
 from ouzel.audio.writing.sound_encoding import SoundEncoding
 from ouzel.audio.writing.wav_writer import fill_sizes
@@ -108,7 +109,7 @@ class SpeakingEndpoint:
         encoding = SoundEncoding(plan.format, rate, self._encoders, volume=plan.volume)
         pieces = _encode(run, encoding)
         if plan.delivery == "whole":
-            await _send_whole(await _collect(pieces, plan), plan, send)
+            await _send_whole(await _collect(pieces, plan, run), plan, send)
             return
         framing = SSE if plan.delivery == "events" else _make_file_framing(plan)
         exchange.framing = framing
@@ -161,13 +162,18 @@ async def _frame(
     )
 
 
-async def _collect(pieces: AsyncGenerator[bytes, None], plan: SpeechPlan) -> bytearray:
+async def _collect(
+    pieces: AsyncGenerator[bytes, None], plan: SpeechPlan, run: SpeechRun
+) -> bytearray:
+    """Returns the complete file, with its length in its header."""
     file = bytearray()
     async with aclosing(pieces):
         async for piece in pieces:
             file += piece
     if plan.format in ("wav", "wav_float"):
         fill_sizes(file)
+    elif plan.format == "flac" and run.num_samples:
+        fill_num_samples(file, run.num_samples)
     return file
 
 

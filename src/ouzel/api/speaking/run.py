@@ -28,14 +28,15 @@ class SpeechRun:
         self._parts = parts
         self._sample_rate = sample_rate
         self._exchange = exchange
-        self._num_tokens = self._num_samples = 0
+        self.num_samples = 0  # samples of the parts so far
+        self._num_tokens = 0
 
     def usage(self) -> Usage:
         """Returns the numbers of phonemes, and of tokens of sound, so far."""
         return Usage(
             prompt_tokens=self._num_tokens,
             cached_tokens=0,
-            completion_tokens=math.ceil(self._num_samples * _TOKENS_PER_S / self._sample_rate),
+            completion_tokens=math.ceil(self.num_samples * _TOKENS_PER_S / self._sample_rate),
             reasoning_tokens=0,
         )
 
@@ -58,5 +59,5 @@ class SpeechRun:
         if self.ttft_s is None:
             self.ttft_s = time.perf_counter() - self._exchange.arrival_s
         self._num_tokens += part.num_tokens
-        self._num_samples += len(part.samples)
-        self._exchange.audio_s = self._num_samples / self._sample_rate
+        self.num_samples += len(part.samples)
+        self._exchange.audio_s = self.num_samples / self._sample_rate

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from av.container import OutputContainer
 
 EncodedFormat = Literal["mp3", "opus", "aac", "flac"]
+_STREAMINFO_AT = 8
 _SILENCE_PARTS = 50  # 20 ms
 _USUAL_RATE = 48_000  # every lossy codec has it
 
@@ -108,6 +109,17 @@ class FfmpegWriter:
         for resampled in self._resampler.resample(frame):
             for packet in self._stream.encode(resampled):
                 self._container.mux(packet)
+
+
+def fill_num_samples(file: bytearray, num_samples: int) -> None:
+    """Writes the number of samples into the header of a complete FLAC file.
+
+    STREAMINFO (RFC 9639, section 8.2) is the first block, behind 8 bytes. The number has 36 bits
+    and begins in the middle of its byte 13.
+    """
+    begin = _STREAMINFO_AT + 13
+    file[begin] = file[begin] & 0xF0 | num_samples >> 32 & 0x0F
+    file[begin + 1 : begin + 5] = (num_samples & 0xFFFFFFFF).to_bytes(4)
 
 
 class _Sink:
