@@ -12,27 +12,15 @@ from msgspec import Meta
 from ouzel.audio.writing.formats import SpeechFormat
 from ouzel.errors import InvalidRequest
 from ouzel.speaking.options import SpeechOptions
+from ouzel.types.engine_info import VoiceShape
 from ouzel.wire.decode import JsonObject, decode_object, parse_object
 from ouzel.wire.model_name import ModelName
 from ouzel.wire.validation_errors import show_value
 
-# every voice model has a voice for this name of OpenAI
-DEFAULT_VOICE = "alloy"
+_BEST_VOICE = "af_heart"  # the voice of Kokoro with the best grade
 MIN_SPEED, MAX_SPEED = 0.25, 4.0
 _MAX_VOLUME = 10.0
 
-# Kokoro's letters for languages
-_LETTERS: Mapping[str, str] = {
-    "a": "en-us",
-    "b": "en-gb",
-    "e": "es",
-    "f": "fr",
-    "h": "hi",
-    "i": "it",
-    "j": "ja",
-    "p": "pt-br",
-    "z": "zh",
-}
 # Maps fields of other servers that are refused to values without effect.
 _UNSUPPORTED: Mapping[str, tuple[object, ...]] = {
     "cfg_weight": (),
@@ -78,7 +66,8 @@ class CreateSpeechRequest(msgspec.Struct, kw_only=True):
         Annotated[str, Meta(min_length=1)] | VoiceId | None,
         Meta(
             description="A voice of the model, one of OpenAI's names such as alloy, a mix such as "
-            "af_bella(2)+af_sky(1), or an object with the name in id; without it alloy."
+            "af_bella(2)+af_sky(1), or an object with the name in id; without it af_heart, or the "
+            "model's first voice."
         ),
     ] = None
     response_format: Annotated[
@@ -139,17 +128,23 @@ def decode_create_speech(body: bytes) -> CreateSpeechRequest:
     return fields
 
 
-def read_speech_options(fields: CreateSpeechRequest, *, max_characters: int) -> SpeechOptions:
-    """Returns the options. Raises InvalidRequest for a text over the limit."""
+def read_speech_options(
+    fields: CreateSpeechRequest, shape: VoiceShape, *, max_characters: int
+) -> SpeechOptions:
+    """Returns the options for a model. Raises InvalidRequest for a text over the limit."""
     check_length(fields.input, max_characters)
     voice = fields.voice.id if isinstance(fields.voice, VoiceId) else fields.voice
-    lang_code = (fields.lang_code or "").strip()
     return SpeechOptions(
         text=fields.input,
-        voice=voice or DEFAULT_VOICE,
+        voice=voice or choose_voice(shape),
         speed=1.0 if fields.speed is None else fields.speed,
-        language=fields.language or _LETTERS.get(lang_code, lang_code) or None,
+        language=fields.language or fields.lang_code or None,
     )
+
+
+def choose_voice(shape: VoiceShape) -> str:
+    """Returns the voice for requests that name none."""
+    return _BEST_VOICE if _BEST_VOICE in shape.voices else shape.voices[0]
 
 
 def check_length(text: str, max_characters: int) -> None:

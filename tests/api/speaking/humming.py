@@ -32,7 +32,7 @@ WORD_S = 0.25
 TONES = {"a": 440.0, "b": 880.0, "c": 1320.0}
 VOICES = ("af_bella", "am_adam", "bf_emma")
 _KNOWN = {*VOICES, "alloy", "af_bella(2)+am_adam(1)"}
-_LANGUAGES = (None, "en-us", "en-gb", "fr")
+_LANGUAGES = (None, "en-us", "en-gb", "fr", "b")
 MAX_CHARACTERS = 200
 
 

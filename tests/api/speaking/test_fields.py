@@ -18,11 +18,11 @@ from tests.api.speech.listening import listening_server
     ("fields", "options"),
     [
         ({}, ("af_bella", 1.0, None)),
-        ({"voice": None}, ("alloy", 1.0, None)),
+        ({"voice": None}, ("af_bella", 1.0, None)),
         ({"voice": "af_bella(2)+am_adam(1)"}, ("af_bella(2)+am_adam(1)", 1.0, None)),
         ({"speed": "0.25"}, ("af_bella", 0.25, None)),
         ({"language": "en-gb"}, ("af_bella", 1.0, "en-gb")),
-        ({"lang_code": "b"}, ("af_bella", 1.0, "en-gb")),
+        ({"lang_code": "b"}, ("af_bella", 1.0, "b")),
         ({"lang_code": "fr"}, ("af_bella", 1.0, "fr")),
         ({"lang_code": ""}, ("af_bella", 1.0, None)),
         ({"instructions": " \n"}, ("af_bella", 1.0, None)),

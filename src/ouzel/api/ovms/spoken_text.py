@@ -9,16 +9,16 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.ovms.body import check_model_and_stream, parse_body
 from ouzel.api.speaking.endpoint import SpeakingEndpoint
 from ouzel.api.speaking.plan import SpeechPlan
-from ouzel.api.speaking.speech import find_max_characters
+from ouzel.api.speaking.speech import find_max_characters, find_voice_shape
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.speaking.options import SpeechOptions
 from ouzel.wire.create_speech import (
-    DEFAULT_VOICE,
     MAX_SPEED,
     MIN_SPEED,
     CreateSpeechRequest,
     check_length,
+    choose_voice,
 )
 from ouzel.wire.decode import JsonObject, log_ignored
 
@@ -53,9 +53,8 @@ class OvmsSpokenText:
         return SpeechPlan(options=options, format="wav_float", delivery="whole")
 
     def _read_voice(self, parsed: JsonObject) -> str:
-        voice = _read_text(parsed, "voice", DEFAULT_VOICE)
-        shape = self._model.engine.info.speech
-        assert shape is not None, "a voice model tells its voices"
+        shape = find_voice_shape(self._model)
+        voice = _read_text(parsed, "voice", choose_voice(shape))
         if "voice" in parsed and voice not in shape.voices:
             raise InvalidRequest(
                 f"Requested voice '{voice[:100]}' not found in available voices", param="voice"

@@ -10,6 +10,7 @@ from ouzel.api.speaking.plan import Delivery, SpeechPlan
 from ouzel.audio.writing.formats import MEDIA_TYPES, choose_format
 from ouzel.config.audio import AudioConfig
 from ouzel.generation import ServedModel
+from ouzel.types.engine_info import VoiceShape
 from ouzel.wire.create_speech import (
     CreateSpeechRequest,
     decode_create_speech,
@@ -29,14 +30,22 @@ class OpenAiSpeech:
     def prepare(self, body: bytes) -> SpeechPlan:
         fields = decode_create_speech(body)
         check_model(fields.model, self._model)
+        shape = find_voice_shape(self._model)
         volume = fields.volume_multiplier
         return SpeechPlan(
-            options=read_speech_options(fields, max_characters=self._max_characters),
+            options=read_speech_options(fields, shape, max_characters=self._max_characters),
             format=choose_format(fields.response_format),
             delivery=_choose_delivery(fields),
             volume=1.0 if volume is None else volume,
             language_field="lang_code" if fields.lang_code else "language",
         )
+
+
+def find_voice_shape(model: ServedModel) -> VoiceShape:
+    """Returns the voices of a voice model."""
+    shape = model.engine.info.speech
+    assert shape is not None, "a voice model tells its voices"
+    return shape
 
 
 def find_max_characters(services: Services) -> int:
