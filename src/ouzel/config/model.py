@@ -10,7 +10,7 @@ from ouzel.config.option import option
 from ouzel.config.weights import WeightPlan, read_weights
 
 Demo = Literal["text", "vision"]
-TaskOption = Literal["auto", "generate", "embed", "score", "transcribe"]
+TaskOption = Literal["auto", "generate", "embed", "score", "transcribe", "speak"]
 PoolingOption = Literal["auto", "cls", "mean", "lasttoken"]
 
 
