@@ -22,6 +22,7 @@ FILES_OF_EXTRAS = {
     "hosted_tools/mcp/connection.py": "mcp",
     "hosted_tools/mcp/faults.py": "mcp",
     "hosted_tools/mcp/incoming.py": "mcp",
+    "audio/writing/ffmpeg_writer.py": "audio",
     "hosted_tools/mcp/program.py": "mcp",
     "hosted_tools/web_search/ddgs_job.py": "ddgs",
     "hosted_tools/web_search/pdf_text_job.py": "pdf",

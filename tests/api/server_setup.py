@@ -166,6 +166,7 @@ class ServerSetup:
             is_demo=self.is_demo,
             sentences=self.sentences,
             speech=_SPEECH_TOKENS if engine.info.task == "transcribe" else None,
+            speaks=engine.info.task == "speak",
             cuts_long_texts=self.cuts_long_texts,
             max_document_pieces=self.max_document_pieces,
             created=1_700_000_000,

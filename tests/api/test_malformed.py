@@ -15,6 +15,7 @@ from tests.api.batches.setup import upload
 from tests.api.malformed import Malformed, malformed_requests
 from tests.api.requests import Json, chat, read_error
 from tests.api.serving import running_server
+from tests.api.speaking.humming import humming_server
 from tests.api.vector_stores.setup import search_server
 from tests.hosted_tools.code_interpreter.sandboxes import LIMITS, make_plan, skip_without_sandbox
 
@@ -44,6 +45,9 @@ OF_VECTORS: dict[str, Json] = {  # right bodies for a model that makes embedding
     "/v1/rerank": {"model": "parrot", "query": "abc", "documents": ["d", {"text": "e"}]},
     "/v1/score": {"model": "parrot", "text_1": "abc", "text_2": ["d"]},
 }
+
+SPEECH = "/v1/audio/speech"
+SPOKEN: Json = {"input": "a.", "voice": "af_bella", "response_format": "wav", "speed": 2}
 
 CONTAINERS = "/v1/containers"
 CONTAINER: Json = {
@@ -84,7 +88,8 @@ def test_every_operation_with_a_body_is_tried() -> None:
         if operation.bodies and operation.words == "openai" and operation.changing is None
     ]
     # an excluded path has the same body as another path
-    assert GOOD.keys() | OF_VECTORS.keys() | OF_STORES.keys() | {CONTAINERS, COMPLETION} == {
+    others = {CONTAINERS, COMPLETION, SPEECH}
+    assert GOOD.keys() | OF_VECTORS.keys() | OF_STORES.keys() | others == {
         path for path in tried if not path.endswith("/render")
     }
 
@@ -130,6 +135,17 @@ def test_each_malformed_request_for_vectors_is_answered_likewise(path: str) -> N
         assert http.post(path, json=OF_VECTORS[path]).status_code == 200
         complaints = [
             complaint(request, http.post(path, json=request.body)) for request in requests
+        ]
+    assert not any(complaints), "\n".join(filter(None, complaints))
+
+
+def test_each_malformed_request_for_speech_is_answered_likewise() -> None:
+    requests = list(malformed_requests(SPEECH, SPOKEN))
+    assert len(requests) > 70
+    with humming_server() as humming, humming.server.client() as http:
+        assert http.post(SPEECH, json=SPOKEN).status_code == 200
+        complaints = [
+            complaint(request, http.post(SPEECH, json=request.body)) for request in requests
         ]
     assert not any(complaints), "\n".join(filter(None, complaints))
 

@@ -26,6 +26,7 @@ OF_OTHERS = (
     "docs/how-to/embeddings.md",
     "docs/how-to/retrieval.md",
     "docs/how-to/send-sounds.md",
+    "docs/how-to/speech.md",
     "docs/how-to/transcriptions.md",
 )
 PYTHON = [block for block in RUN if block.language == "python" and block.document not in OF_OTHERS]

@@ -248,9 +248,9 @@ def test_a_flag_without_meaning_is_named() -> None:
             "--plugin_config: unknown property CACHE_DIRS; did you mean CACHE_DIR",
         ),
         (
-            ("--task", "text2speech"),
+            ("--task", "image_generation"),
             "--task: must be one of text_generation, embeddings, rerank, speech2text, "
-            "given 'text2speech'",
+            "text2speech, given 'image_generation'",
         ),
         (("--pooling", "MAX"), "--pooling: must be one of .*given 'MAX'"),
         (

@@ -46,6 +46,7 @@ from ouzel.api.openai import (
 from ouzel.api.ovms import chat as ovms_chat
 from ouzel.api.ovms import completions as ovms_completions
 from ouzel.api.ovms import speech as ovms_speech
+from ouzel.api.ovms import spoken_text as ovms_spoken_text
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms import vectors as ovms_vectors
 from ouzel.api.ranking import rerank, score
@@ -56,6 +57,7 @@ from ouzel.api.responses.socket import endpoint as socket
 from ouzel.api.site import playground
 from ouzel.api.site.endpoint import Site
 from ouzel.api.site.index import Index
+from ouzel.api.speaking import speech, voices
 from ouzel.api.speech import transcriptions
 from ouzel.api.tei import embed as tei_embed
 from ouzel.api.tei import info as tei_info
@@ -94,6 +96,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *tei_root.OPERATIONS,
     *tei_info.OPERATIONS,
     *transcriptions.OPERATIONS,
+    *speech.OPERATIONS,
+    *voices.OPERATIONS,
     *realtime.OPERATIONS,
     *tokenize.OPERATIONS,
     *render.OPERATIONS,
@@ -116,6 +120,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *ovms_completions.OPERATIONS,
     *ovms_vectors.OPERATIONS,
     *ovms_speech.OPERATIONS,
+    *ovms_spoken_text.OPERATIONS,
     *ovms_status.OPERATIONS,
     *ollama_chat.OPERATIONS,
     *ollama_generate.OPERATIONS,

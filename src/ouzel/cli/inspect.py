@@ -185,7 +185,7 @@ def _longrope(found: "Inspection") -> str:
 
 
 def _vectors(found: "Inspection") -> str:
-    """Describes vectors or scores; returns an empty text for a model that writes text."""
+    """Describes vectors or scores; returns an empty text for a model that writes text or speaks."""
     match found.task:
         case "generate" | "transcribe" | "speak":
             return ""

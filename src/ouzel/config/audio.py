@@ -1,4 +1,4 @@
-"""Defines the options of sound files: their length, and the cost of their decoding."""
+"""Defines the options of sounds: the length of files and of spoken texts, the cost of decoding."""
 
 from typing import Annotated, ClassVar
 
@@ -11,6 +11,11 @@ from ouzel.config.option import option
 class AudioConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Sound files"
 
+    max_speech_characters: Annotated[
+        int,
+        Meta(ge=1, le=2**24),
+        option("Longest text that one request reads aloud; 32768 are about 40 minutes."),
+    ] = 32768
     max_audio_seconds: Annotated[
         float, Meta(ge=0.1, le=7 * 86400), option("Longest sound of a file; 14400 are four hours.")
     ] = 14400.0

@@ -45,6 +45,7 @@ class OpenSpeech:
             max_file_bytes=config.max_audio_file_bytes,
             max_sound_s=config.max_audio_seconds,
             make_activity=LiveEnergyDetector if detector is None else detector.start_live,
+            max_text_characters=config.max_speech_characters,
         )
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ def test_the_page_shows_a_form(http: httpx.Client, listening: ListeningServer) -
 
 
 def test_an_unknown_path_is_told_the_endpoints_of_speech(http: httpx.Client) -> None:
-    message = http.post("/v1/audio/speech", json={}).json()["error"]["message"]
+    message = http.post("/v1/audio/song", json={}).json()["error"]["message"]
     assert PATH in message and "/v1/chat/completions" not in message
 
 

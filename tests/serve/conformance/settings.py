@@ -104,7 +104,7 @@ FLAGS = (
     Setting("--task embeddings", "`--task`"),
     Setting("--task rerank", "`--task`"),
     Setting("--task image_generation", "refused", "no pictures are made here"),
-    Setting("--task text2speech", "refused", "no audio"),
+    Setting("--task text2speech", "`--task`"),
     Setting("--task speech2text", "`--task`"),
     Setting("--pooling LAST", "`--pooling`"),
     Setting("--normalize true", "`--normalize`"),

@@ -200,7 +200,7 @@ def _add_aliases(schema: JsonObject, body: StructType) -> None:
 
 
 def _operation_object(operation: Operation) -> JsonObject:
-    described: JsonObject = {"summary": operation.summary, "responses": _responses(operation)}
+    described: JsonObject = {"summary": operation.summary, "responses": _list_responses(operation)}
     names = re.findall(r"\{(\w+)\}", operation.path)
     parameters: list[JsonObject] = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
@@ -233,6 +233,10 @@ def _operation_object(operation: Operation) -> JsonObject:
     return described
 
 
+def _list_responses(operation: Operation) -> JsonObject:
+    return _file_responses(operation) if operation.file_types else _responses(operation)
+
+
 def _responses(operation: Operation) -> JsonObject:
     if operation.is_probe and not operation.answers:
         missing = {"404": {"$ref": "#/components/responses/404"}} if "{" in operation.path else {}
@@ -261,6 +265,16 @@ def _responses(operation: Operation) -> JsonObject:
         return responses | {"503": {"description": "Not now.", "content": content}}
     if operation.words == "lmi":
         return responses | lmi_error_responses()
+    return responses | make_error_refs(operation)
+
+
+def _file_responses(operation: Operation) -> JsonObject:
+    """Returns the responses of an operation that answers with a file or a stream of events."""
+    file: JsonObject = {"type": "string", "format": "binary"}
+    content: JsonObject = {media_type: {"schema": file} for media_type in operation.file_types}
+    if operation.chunks:
+        content["text/event-stream"] = {"schema": _event(operation)}
+    responses: JsonObject = {"200": {"description": "The answer.", "content": content}}
     return responses | make_error_refs(operation)
 
 

@@ -13,12 +13,14 @@ class Example:
     path: str  # the path below /v1
     body: dict[str, object]
     is_form: bool = False  # the body is a form; `@` begins the name of a file
+    output: str = ""  # name of the file for an answer that is no text
 
     def curl_arguments(self) -> list[str]:
         """Returns the arguments for curl that send the body, quoted for a shell."""
         if self.is_form:
             return [f"-F {shlex.quote(f'{name}={value}')}" for name, value in self.body.items()]
-        return [f"-d {shlex.quote(msgspec.json.encode(self.body).decode())}"]
+        to_file = [f"-o {shlex.quote(self.output)}"] if self.output else []
+        return [f"-d {shlex.quote(msgspec.json.encode(self.body).decode())}", *to_file]
 
 
 def make_example(model: ServedModel) -> Example:
@@ -35,12 +37,12 @@ def make_example(model: ServedModel) -> Example:
             fields: dict[str, object] = {"model": name, "file": "@speech.wav"}
             return Example("/audio/transcriptions", fields, is_form=True)
         case "speak":
-            shape = model.engine.info.speech
-            assert shape is not None, "a model that speaks has voices"
-            text = "Once upon a time, there was a server."
-            return Example(
-                "/audio/speech", {"model": name, "input": text, "voice": shape.voices[0]}
-            )
+            spoken: dict[str, object] = {
+                "model": name,
+                "input": "Once upon a time",
+                "response_format": "wav",
+            }
+            return Example("/audio/speech", spoken, output="speech.wav")
         case "generate" if model.renderer.chat_template is None:
             return Example(
                 "/completions", {"model": name, "prompt": "Once upon a time", "max_tokens": 32}

@@ -15,7 +15,6 @@ from starlette.routing import request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.model_choice import asks_for_stream
 from ouzel.api.endpoint.on_demand import OnDemand, find_name, hold_chosen
 from ouzel.api.endpoint.operation import Endpoint, Operation
 from ouzel.api.endpoint.services import Services
@@ -95,7 +94,7 @@ class ModelSwitch:
     def _begin_waiting(self, scope: Scope, body: bytes, send: Send) -> WaitingStream:
         """Begins the comments of a request that waits for its model, if it asks for events."""
         framing = self._operation.framing_with_comments
-        if framing is None or not asks_for_stream(body):
+        if framing is None or not self._operation.wants_stream(body):
             return WaitingStream(SSE, send, 0.0)
         # frames errors until the endpoint sets another framing
         get_exchange(scope).framing = framing

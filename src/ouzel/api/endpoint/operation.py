@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
-from ouzel.api.endpoint.model_choice import ModelChoice, choose_by_body
+from ouzel.api.endpoint.model_choice import ModelChoice, asks_for_stream, choose_by_body
 from ouzel.api.endpoint.on_demand import OnDemand
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.framing import SSE, Framing
@@ -69,7 +69,9 @@ class Operation:
     form_body: StructType | None = None
     answers: tuple[object, ...] = ()  # types of answers; empty for a text
     media_type: str = "text/plain"  # media type of an answer without types
-    chunks: tuple[StructType, ...] = ()  # types of chunks, if the body sets `stream`
+    file_types: tuple[str, ...] = ()  # media types of an answer that is a file
+    chunks: tuple[StructType, ...] = ()  # types of chunks, if the body asks for a stream
+    wants_stream: Callable[[bytes], bool] = asks_for_stream  # reads in a body whether it does
     # tasks of models that do not generate for which this is a main endpoint
     own_tasks: frozenset[Task] = frozenset()
     has_page: bool = False  # answers browsers with HTML

@@ -34,6 +34,7 @@ from ouzel.worker_threads import PreparationThreads, WorkerThreads
 
 _NUM_TOKENIZING = 1  # one thread, to leave the processors to other work
 _MAX_WAITING_TEXTS = 16
+_NUM_ENCODING = 2  # threads
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +56,7 @@ class SharedServices:
     chats: ChatArchive
     threads: PreparationThreads
     tokenizing: WorkerThreads
+    encoding: WorkerThreads  # encodes speech
     responses: HttpResponses
     dialect: ResponseDialect  # dialect of the Responses API
     hosted: HostedKinds  # tools that the server runs
@@ -64,7 +66,7 @@ class SharedServices:
     file_search: FileSearch | None  # None without a store
     files: UploadedFiles  # the files that messages name
     media: MediaConfig  # limits of pictures, videos and PDFs
-    speech: SpeechServices | None  # None: no speech model is served
+    speech: SpeechServices | None  # None: no speech or voice model is served
 
     @classmethod
     def of(
@@ -99,6 +101,7 @@ class SharedServices:
             tokenizing=WorkerThreads(
                 "texts to tokenize", _NUM_TOKENIZING, max_waiting=_MAX_WAITING_TEXTS
             ),
+            encoding=WorkerThreads("sounds to encode", _NUM_ENCODING),
             responses=HttpResponses(),
             dialect=dialect,
             hosted=hosted,
@@ -128,6 +131,7 @@ class SharedServices:
         await self.chats.settle()
         self.threads.close()
         self.tokenizing.close()
+        self.encoding.close()
 
 
 def _make_forms(

@@ -89,3 +89,4 @@ class SpeechServices:
     # makes the detector of speech for a sound that arrives
     make_activity: Callable[[], LiveVoiceActivity] = LiveEnergyDetector
     make_speaker: MakeSpeaker | None = None  # None: no voice model can be served
+    max_text_characters: int = AudioConfig().max_speech_characters

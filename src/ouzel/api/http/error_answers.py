@@ -53,7 +53,8 @@ class ErrorAnswers:
     async def _send_error(self, error: BaseException, scope: Scope, send: Send) -> None:
         """Sends an error response, or an error frame if the answer has started.
 
-        Only streams can fail after their start.
+        Only streams can fail after their start. A file has no error frames: its answer stays
+        incomplete, and the server closes the connection without the end of the transfer.
         """
         if not isinstance(error, OuzelError):
             logger.error("unexpected error", exc_info=error)
@@ -68,6 +69,8 @@ class ErrorAnswers:
             )
         else:
             exchange.status = answer.status  # logged only: the client has received 200
+            if not exchange.framing.has_errors:
+                return
             piece = exchange.framing.frames([answer.body])
             await send(
                 {

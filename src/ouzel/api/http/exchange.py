@@ -24,7 +24,7 @@ class ClientDisconnected(Exception):
 
 
 class LoggedWork(Protocol):
-    """Declares the facts about a generation, vectors or a transcription in the log line."""
+    """Declares the facts about a generation, vectors, a transcription or speech in the log line."""
 
     model_name: str
     finish_reasons: list[str]
@@ -49,9 +49,9 @@ class Exchange:
     key_id: str | None = None  # opaque digest of the API key; None if the server needs no key
     status: int | None = None  # None until the response has started
     generation: AnyGeneration | None = None
-    # set by endpoints that make vectors, scores or transcriptions
+    # set by endpoints that make vectors, scores, transcriptions or speech
     other_work: LoggedWork | None = None
-    audio_s: float | None = None  # duration of the sound that a transcription reads
+    audio_s: float | None = None  # duration of the sound that a request reads or makes
     body: bytes | None = None  # set after the body has been read
     file: ReceivedFile | None = None  # the file of a form, whose fields are the body
     framing: Framing = SSE  # framing of the stream, set when the stream begins

@@ -23,6 +23,8 @@ class Framing(msgspec.Struct, frozen=True, kw_only=True):
     after: bytes  # bytes after each object
     end: bytes  # end mark of a complete stream
     comment: bytes = b""  # bytes that readers skip; empty if the format has no comments
+    # an error is an object of the stream; else the connection breaks off, as the file is incomplete
+    has_errors: bool = True
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:

@@ -24,6 +24,7 @@ _NODES = {
     "rerank": "RerankExecutor",
     "audio/transcriptions": "S2tExecutor",
     "audio/translations": "S2tExecutor",
+    "audio/speech": "T2sExecutor",
 }
 _TEXTS: dict[str | None, tuple[int, str]] = {  # status and text by our code
     "unknown_url": (HTTPStatus.BAD_REQUEST, "Invalid request URL"),

@@ -57,7 +57,7 @@ def _weights(value: str) -> Values:
 
 
 def _task(value: str) -> Values:
-    """Returns Ouzel's task. Raises InvalidOption for tasks that make images or sounds."""
+    """Returns Ouzel's task. Raises InvalidOption for tasks that make images."""
     if value not in TASKS:
         raise InvalidOption(f"task: must be one of {', '.join(TASKS)}, given {value!r}")
     return {"task": TASKS[value]}
@@ -78,6 +78,7 @@ TASKS: Mapping[str, TaskOption] = {
     "embeddings": "embed",
     "rerank": "score",
     "speech2text": "transcribe",
+    "text2speech": "speak",
 }
 MEANINGS: Mapping[str, Meaning] = {
     "task": _task,
@@ -115,7 +116,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "max_allowed_chunks": _same("max_document_chunks"),
 }
 _PICTURES = "this server generates no images; leave it out"
-_SPEECH = "this server generates no speech; leave it out"
+_SPEECH = "a voice model of this server needs none; leave it out"
 # The supported values of each setting, and advice for the others.
 REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {
     "pipeline_type": (

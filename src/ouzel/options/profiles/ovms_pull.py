@@ -118,9 +118,10 @@ def _graph_text(directory: Path, flags: Flags, *, name: str, gguf: str, draft_pa
         )
     if task == "score":
         return rerank_graph_text(flags, name=flags.get("model_name", name), models_path=models_path)
-    if task == "transcribe":
+    if task in ("transcribe", "speak"):
+        spelled = "speech2text" if task == "transcribe" else "text2speech"
         raise InvalidOption(
-            "--task: no graph can be written for speech2text; --source_model serves such a model"
+            f"--task: no graph can be written for {spelled}; --source_model serves such a model"
         )
     return llm_graph_text(flags, models_path=models_path, draft_models_path=draft_path)
 
