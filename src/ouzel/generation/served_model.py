@@ -54,6 +54,7 @@ class ServedModel:
     # settings of a model for vectors or scores; None: the model generates
     sentences: SentenceFiles | None = None
     speech: SpeechTokens | None = None  # tokens of a transcript; None: the model reads no sound
+    speaks: bool = False  # the model reads texts aloud, and writes none
     # the model is unloaded when it is idle, and loaded for a request
     comes_and_goes: bool = False
     # adapter of its requests; engine and all else are shared with the base model

@@ -109,6 +109,7 @@ async def load_served_model(
         max_document_pieces=options.model.max_document_chunks,
         sentences=sentences,
         speech=await asyncio.to_thread(_speech_tokens, local.directory, info),
+        speaks=info.task == "speak",
         comes_and_goes=options.loads_on_request,
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),

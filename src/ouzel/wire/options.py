@@ -80,13 +80,12 @@ def check_model(name: str | None, model: ServedModel) -> None:
 
 def check_generates(model: ServedModel) -> None:
     """Raises InvalidRequest, with the right endpoint, if the model has another task."""
-    speaks = model.engine.info.task == "speak"
-    if model.sentences is None and model.speech is None and not speaks:
+    if model.sentences is None and model.speech is None and not model.speaks:
         return
     advice = "scores texts and makes none: send them to /v1/rerank or /v1/score"
     if model.speech is not None:
         advice = "turns speech into text: send sound to /v1/audio/transcriptions"
-    elif speaks:
+    elif model.speaks:
         advice = "reads texts aloud and writes none: send them to /v1/audio/speech"
     elif model.engine.info.task == "embed":
         advice = "makes embeddings and no text: send them to /v1/embeddings"
