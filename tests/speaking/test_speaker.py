@@ -134,7 +134,7 @@ async def test_a_closed_stream_aborts_its_requests(tmp_path: Path) -> None:
         may_step.set()
         [part] = await running.speak("Another text.")
     assert len(part.samples)
-    assert len(accepted) <= 2 + 1  # at most two of the five parts of the closed text came
+    assert len(accepted) <= 2 + 1  # the closed text has five parts
 
 
 async def test_no_more_than_two_parts_are_in_the_engine(tmp_path: Path) -> None:
