@@ -72,6 +72,13 @@ def test_a_long_first_sentence_is_cut_at_a_clause() -> None:
     assert make_pieces(sentence) == [(61, Break.CLAUSE), (101, Break.SENTENCE)]
 
 
+def test_a_first_clause_that_is_long_is_cut_at_its_end() -> None:
+    sentence = (50,) * 110 + (COMMA, SPACE) + (50,) * 80 + (COMMA, SPACE) + (50,) * 40 + (STOP,)
+    assert make_pieces(sentence) == [(111, Break.CLAUSE), (123, Break.SENTENCE)]
+    clause = (50,) * 110 + (STOP,)
+    assert make_pieces(clause, following=Break.LINE) == [(111, Break.LINE)]
+
+
 def test_very_short_sentences_are_joined_at_the_begin_too() -> None:
     assert make_pieces((50, STOP), (50,) * 30) == [(33, Break.SENTENCE)]
 

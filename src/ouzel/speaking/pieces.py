@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-_FIRST_LEN = 90  # phonemes of the first piece, if its sentence can be cut there
+_FIRST_LEN = 90  # phonemes of the first piece, if a clause ends before; else its first clause
 _LEAST_FIRST_LEN = 20
 _JOINED_LEN = 120  # sentences are joined up to this length
 # Longer sentences are cut: each phoneme of the longest piece takes 5 MB of the engine's memory.
@@ -42,9 +42,15 @@ class Marks:
 
     def find_cut(self, token_ids: tuple[int, ...], begin: int, end: int) -> int | None:
         """Returns the place behind the last mark of a clause in [begin, end)."""
+        return self._find(token_ids, range(end - 1, begin - 1, -1))
+
+    def find_first_cut(self, token_ids: tuple[int, ...], begin: int) -> int | None:
+        """Returns the place behind the first mark of a clause from `begin` on, before the end."""
+        return self._find(token_ids, range(begin, len(token_ids) - 1))
+
+    def _find(self, token_ids: tuple[int, ...], places: range) -> int | None:
         cuts = self.clauses | self.sentences
-        places = (index + 1 for index in range(end - 1, begin - 1, -1) if token_ids[index] in cuts)
-        return next(places, None)
+        return next((place + 1 for place in places if token_ids[place] in cuts), None)
 
 
 class PieceMaker:
@@ -90,7 +96,8 @@ class PieceMaker:
         """Cuts a sentence: the first one early, and all at the model's limit."""
         if self._is_first and not self._open and len(token_ids) > _FIRST_LEN:
             end = self._marks.find_cut(token_ids, _LEAST_FIRST_LEN, _FIRST_LEN)
-            if end is not None:
+            end = end or self._marks.find_first_cut(token_ids, _FIRST_LEN)
+            if end is not None and end <= self._max_len:
                 yield Piece(token_ids[:end], self._name_break(token_ids[end - 1]))
                 token_ids = self._strip(token_ids[end:])
         while len(token_ids) > self._max_len:
