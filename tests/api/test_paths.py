@@ -114,7 +114,7 @@ def test_a_hint_with_an_id_is_for_the_method_of_the_request(http: httpx.Client) 
         "/v1",
         "/v1/chat",
         "/v1/images/generations",
-        "/v1/audio/speech",
+        "/v1/images/edits",
         "/v1/moderations",
         "/v1/fine_tuning/jobs",
         "/v1/evals",

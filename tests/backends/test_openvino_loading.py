@@ -98,8 +98,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         "is not a safetensors",
     ),
     "tensors of a larger model": (
-        lambda d: rename_tensors(d / WEIGHTS, b'"model.', b'"thinker.model.'),
-        "tensor model.embed_tokens.weight is missing .* have thinker.model.embed_tokens.weight: "
+        lambda d: rename_tensors(d / WEIGHTS, b'"model.', b'"speaker.model.'),
+        "tensor model.embed_tokens.weight is missing .* have speaker.model.embed_tokens.weight: "
         "the names of this checkpoint have another prefix",
     ),
     "missing tensor": (

@@ -32,6 +32,7 @@ def test_the_measurements_are_printed_as_json(
         "pdf",
         "postgres",
         "ray",
+        "speech",
         "video",
         "web",
     }

@@ -106,6 +106,7 @@ GROUPS = (
         "models that hear or speak",
         "whisper moonshine moonshine_streaming wav2vec2 wav2vec2-bert hubert voxtral "
         "voxtral_realtime speech_to_text speecht5 parakeet_ctc canary qwen3_asr "
+        "qwen3_omni_moe "
         "granite_speech granite_speech_plus cohere_asr bark csm dia vits musicgen moshi "
         "seamless_m4t seamless_m4t_v2 kyutai_speech_to_text vibevoice vibevoice_asr "
         "audioflamingo3 wavtokenizer-dec glmasr",
