@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.api.server_setup import ServerSetup
 from tests.api.serving import RunningServer
 from tests.api.speaking.humming import MODEL as HUMMING
-from tests.api.speaking.humming import HummingServer, humming_server
+from tests.api.speaking.humming import VOICES, HummingServer, humming_server
 from tests.playground.chromium import User
 from tests.playground.states import Look
 
@@ -51,5 +51,10 @@ def walk_through_reading(user: User, look: Look) -> None:
     user.click(READ)
     expect(user.page.locator("#notice")).not_to_be_empty()
     look("an answer of which nothing can be read")
+    user.open_settings()
+    expect(user.page.locator("#set-voice option")).to_have_count(1 + len(VOICES))
+    user.choose("#set-voice", VOICES[-1])
+    look("a voice is chosen")
+    user.close_settings()
     user.choose_model(HUMMING)
     look("a voice model")

@@ -373,7 +373,7 @@ ROOMS = {
     "import and export": Room(running_server, _manage, (".snippet",)),
     "folders": Room(running_server, walk_through_folders, ("#filing-folder option",)),
     "speech": Room(serving_speech, walk_through_speech, (".file-sign",)),
-    "reading": Room(serving_voice, walk_through_reading, ()),
+    "reading": Room(serving_voice, walk_through_reading, ("#set-voice option",)),
     "presets": Room(running_server, _use_presets, ("#preset option", ".preset-state")),
     "API key": Room(_serving_key_holders, _give_key, ("dialog .fault",)),
     "models": Room(_serving_for_admins, _change_models, (".models-state.fault",)),

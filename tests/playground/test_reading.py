@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.api.serving import RunningServer
-from tests.api.speaking.humming import MAX_CHARACTERS, WORD_S, Hummer
+from tests.api.speaking.humming import MAX_CHARACTERS, VOICES, WORD_S, Hummer
 from tests.api.speaking.humming import MODEL as HUMMING
 from tests.playground.chromium import User
 from tests.playground.reading import READ, STOP, reading_server
@@ -33,6 +33,7 @@ LISTEN = """(() => {
     }
   };
 })()"""
+GONE = {"id": "af_gone", "name": "af_gone"}
 FIRST_IS_HEARD = "sounds.length > 0 && sounds[0].isHeard"
 IS_SILENT = "contexts.length > 0 && contexts.every(({ state }) => state === 'closed')"
 
@@ -70,7 +71,7 @@ def wait_for_aborts(user: User, hummer: Hummer, number: int = 1) -> None:
 
 
 def test_an_answer_is_heard_from_its_first_sentence_on(user: User, hummer: Hummer) -> None:
-    user.ask("# a\n\n**b**. wait. c.\n\n```\nx = 1\n```")
+    user.ask("*a*\n\n**b**. wait. c.\n\n```\nx = 1\n```")
     begin_reading(user, hummer)
     assert hummer.options[0].text == "a\n\nb. wait. c."
     assert hummer.options[0].voice == "af_bella"  # the voice of requests that name none
@@ -112,13 +113,43 @@ def test_another_reading_stops_the_first(user: User, hummer: Hummer) -> None:
     wait_for_aborts(user, hummer, 2)
 
 
-@pytest.mark.parametrize("way", ["#new", "#open-compare", "#open-completion"])
+@pytest.mark.parametrize("way", ["#new", "#open-compare", "a[href='#/completion']"])
 def test_leaving_the_conversation_stops_the_reading(user: User, hummer: Hummer, way: str) -> None:
     user.ask("a. wait.")
     begin_reading(user, hummer)
     user.page.click(way)
     wait_for_aborts(user, hummer)
     user.wait_until(IS_SILENT)
+
+
+def test_a_voice_is_chosen_in_the_settings(user: User, hummer: Hummer) -> None:
+    page = user.page
+    user.open_settings()
+    expect(page.locator("#set-voice option")).to_have_text(["As the model does", *VOICES])
+    user.choose("#set-voice", "bf_emma")
+    user.ask("a.")
+    user.click(READ)
+    user.wait_until(IS_SILENT)
+    assert [options.voice for options in hummer.options] == ["bf_emma"]
+    user.reload()
+    user.open_settings()
+    expect(page.locator("#set-voice")).to_have_value("bf_emma")
+
+
+@release
+def test_a_voice_that_the_model_has_lost_is_named(user: User, hummer: Hummer) -> None:
+    page = user.page
+    page.route("**/v1/audio/voices?**", lambda route: route.fulfill(json={"voices": [GONE]}))
+    user.open_settings()
+    user.choose("#set-voice", GONE["id"])
+    page.unroute("**/v1/audio/voices?**")
+    user.reload()
+    user.open_settings()
+    expect(page.locator("#set-voice")).to_have_value(GONE["id"])
+    user.ask("a.")
+    user.click(READ)
+    expect(page.locator("#notice")).to_contain_text(f"voice must be a voice, given '{GONE['id']}'")
+    assert hummer.options == []
 
 
 @release

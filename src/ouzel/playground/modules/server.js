@@ -58,6 +58,13 @@ export class Server {
     return this.#find("speech");
   }
 
+  /** Asks for the names of the voices in which texts are read aloud. */
+  async voices(api) {
+    if (this.speaker === null) return [];
+    const { voices } = await api.get(`v1/audio/voices?model=${encodeURIComponent(this.speaker.name)}`);
+    return voices.map(({ id }) => id);
+  }
+
   #find(capability) {
     const found = this.models.filter(({ capabilities }) => capabilities.has(capability));
     return found.find(({ isInMemory }) => isInMemory) ?? found[0] ?? null;

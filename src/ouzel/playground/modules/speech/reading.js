@@ -12,12 +12,14 @@ const PATH = "v1/audio/speech";
  * the server does not say it.
  */
 export async function readAloud(prose, { api, settings, signal }) {
+  const { voice } = settings.values;
   const input = spokenText(prose);
   if (input === "") throw new Error(translate("speech.nothingToRead"));
   const player = new Player(); // made while the press of the button still allows sound
   const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
   try {
-    const body = { model: settings.server.speaker.name, input, response_format: "wav" }; // which every server can make
+    // Every server can make WAV files.
+    const body = { model: settings.server.speaker.name, input, response_format: "wav", ...(voice === "" ? {} : { voice }) };
     for await (const { samples, rate } of samplesOf(api.bytes(PATH, body, signal))) player.add(samples, rate);
     await Promise.race([player.ended(), aborted]);
   } finally {
