@@ -1,6 +1,7 @@
 """Answers are read aloud, by a real server whose voice model hums a tone for each word."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -83,7 +84,7 @@ def test_an_answer_is_heard_from_its_first_sentence_on(user: User, hummer: Humme
     sounds = user.page.evaluate("sounds")
     assert all(sound["isHeard"] and sound["peak"] > 0.1 for sound in sounds)
     assert sum(sound["duration_s"] for sound in sounds) == pytest.approx(3 * WORD_S, abs=0.01)
-    for before, after in zip(sounds, sounds[1:], strict=False):
+    for before, after in pairwise(sounds):
         assert after["at_s"] >= before["at_s"] + before["duration_s"] - 1e-6
     assert hummer.num_aborted == 0
 
