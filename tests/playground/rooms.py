@@ -21,6 +21,7 @@ from tests.api.serving import RunningServer, running_server
 from tests.playground.base_model import serving_base_model
 from tests.playground.chromium import User
 from tests.playground.folder_walk import walk_through_folders
+from tests.playground.reading import serving_voice, walk_through_reading
 from tests.playground.speech_walk import serving_speech, walk_through_speech
 from tests.playground.states import Look, Walk
 from tests.playground.two_models import ADMIN_KEY, serving_two_models
@@ -372,6 +373,7 @@ ROOMS = {
     "import and export": Room(running_server, _manage, (".snippet",)),
     "folders": Room(running_server, walk_through_folders, ("#filing-folder option",)),
     "speech": Room(serving_speech, walk_through_speech, (".file-sign",)),
+    "reading": Room(serving_voice, walk_through_reading, ("#set-voice option",)),
     "presets": Room(running_server, _use_presets, ("#preset option", ".preset-state")),
     "API key": Room(_serving_key_holders, _give_key, ("dialog .fault",)),
     "models": Room(_serving_for_admins, _change_models, (".models-state.fault",)),

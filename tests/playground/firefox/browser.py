@@ -22,6 +22,7 @@ _PREFERENCES: dict[str, str | float | bool] = {
     "browser.download.alwaysOpenPanel": False,  # the panel would take the keys from the page
     "browser.shell.checkDefaultBrowser": False,
     "datareporting.policy.dataSubmissionEnabled": False,
+    "media.cubeb.force_mock_context": True,  # sounds are played, though there is no device for them
     "media.navigator.permission.disabled": True,  # every page may use the microphone
     "media.navigator.streams.fake": True,  # the microphone gives a tone
     "media.peerconnection.ice.loopback": True,  # attacks reach a host on this machine

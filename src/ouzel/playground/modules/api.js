@@ -51,6 +51,12 @@ export class Api {
     return (await this.#fetch(path, {})).blob();
   }
 
+  /** Iterates over the bytes of an answer while they come; aborting the signal ends the request. */
+  async *bytes(path, body, signal) {
+    const response = await this.#fetch(path, posting(body, signal));
+    yield* told(piecesOf(response.body));
+  }
+
   /** Sends a form. `onProgress` is called with the share of it that has been sent; aborting the signal ends it. */
   async upload(path, form, options) {
     return read(await this.#fetch(path, { form, ...options }, sentForm));
@@ -68,7 +74,7 @@ export class Api {
 
   /** Returns the events of a stream, once the server has accepted the request. Without a body it is a GET. */
   async openStream(path, { body, signal }) {
-    return readEvents(await this.#fetch(path, body === undefined ? { signal } : posting(body, signal)));
+    return told(eventsOf(await this.#fetch(path, body === undefined ? { signal } : posting(body, signal))));
   }
 
   async #fetch(path, options, reach = reached) {
@@ -92,11 +98,21 @@ async function read(response) {
   }
 }
 
-async function* readEvents(response) {
+/** Iterates over what comes of an answer. A connection that breaks is told as an error of the API. */
+async function* told(pieces) {
   try {
-    yield* eventsOf(response);
+    yield* pieces;
   } catch (error) {
     throw error instanceof TypeError ? new ApiError(0, BROKEN_OFF) : error; // browsers have words of their own for it
+  }
+}
+
+async function* piecesOf(stream) {
+  const reader = stream.getReader(); // Safari cannot iterate over a stream
+  try {
+    for (let piece; !(piece = await reader.read()).done; ) yield piece.value;
+  } finally {
+    await reader.cancel().catch(() => {});
   }
 }
 

@@ -50,7 +50,23 @@ export class Server {
 
   /** The model that turns speech into text, if possible one that is in memory; null: there is none. */
   get transcriber() {
-    const found = this.models.filter(({ capabilities }) => capabilities.has("transcription"));
+    return this.#find("transcription");
+  }
+
+  /** The model that reads texts aloud, likewise. */
+  get speaker() {
+    return this.#find("speech");
+  }
+
+  /** Asks for the names of the voices in which texts are read aloud. */
+  async voices(api) {
+    if (this.speaker === null) return [];
+    const { voices } = await api.get(`v1/audio/voices?model=${encodeURIComponent(this.speaker.name)}`);
+    return voices.map(({ id }) => id);
+  }
+
+  #find(capability) {
+    const found = this.models.filter(({ capabilities }) => capabilities.has(capability));
     return found.find(({ isInMemory }) => isInMemory) ?? found[0] ?? null;
   }
 
@@ -98,6 +114,7 @@ class Model {
     if (this.capabilities.has("embedding")) return translate("server.forEmbeddings", { model: this.name });
     if (this.capabilities.has("rerank")) return translate("server.forRanking", { model: this.name });
     if (this.capabilities.has("transcription")) return translate("server.forTranscription", { model: this.name });
+    if (this.capabilities.has("speech")) return translate("server.forSpeech", { model: this.name });
     return translate("server.noTemplate", { model: this.name });
   }
 

@@ -11,6 +11,7 @@ import { footnotesOf, textWithSources } from "./footnotes.js";
 import { decisionText } from "./hosted_texts.js";
 import { HostedView } from "./hosted_view.js";
 import { figuresNote, notesOf } from "./notes.js";
+import { readingButton } from "./reading_button.js";
 import { tokenView } from "./token_view.js";
 import { ToolCallsView } from "./tool_calls_view.js";
 import { WaitNote } from "./wait_note.js";
@@ -167,6 +168,7 @@ export class MessageView {
     const isCut = isLast && hosted.length === 0 && ["length", "stopped", "broken"].includes(finishReason) && content !== "" && toolCalls.length === 0;
     return [
       copy,
+      readingButton(this.node, { article: this.element, prose: this.#content.querySelector(":scope > .markdown"), actions: this.actions }),
       edit,
       button(translate("message.regenerate"), () => this.actions.regenerate(this.node)),
       this.actions.hasOtherModels ? button(translate("message.regenerateWith"), () => this.actions.regenerateWith(this.node), { icon: "▾", "aria-haspopup": "dialog" }) : null,

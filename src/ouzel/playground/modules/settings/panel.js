@@ -39,7 +39,11 @@ export class SettingsPanel {
     const settings = this.shown.of(this.shown.conversation); // what is typed belongs to it, whatever is shown by then
     const { model, conversation } = settings;
     this.#drawn = conversation;
-    const [defaults] = await Promise.all([model.defaults(this.api).catch(() => ({})), settings.server.loadFields(this.api)]);
+    const [defaults, voices] = await Promise.all([
+      model.defaults(this.api).catch(() => ({})),
+      settings.server.voices(this.api).catch(() => []), // its model may not be in memory
+      settings.server.loadFields(this.api),
+    ]);
     if (settings.model !== model || this.#drawn !== conversation) return; // another one has been chosen meanwhile
     this.settings = this.collections.settings = settings;
     const focused = this.container.contains(document.activeElement) ? document.activeElement.id : "";
@@ -55,6 +59,7 @@ export class SettingsPanel {
       section(translate("settings.tools"), settings.values.builtinTools.length > 0 || settings.values.tools !== "", ...this.#tools()),
       ...this.#hosted(),
       section(translate("settings.tokens"), settings.values.showsTokens, ...this.#tokens()),
+      ...this.#reading(voices),
       section(translate("settings.conversations"), false, this.#keeping(), this.#ownCheck("makesTitles", translate("settings.makesTitles"))),
       ...this.#offlineCopy(),
       button(translate("settings.reset"), () => this.#reset(), { class: "quiet" }),
@@ -136,7 +141,7 @@ export class SettingsPanel {
     return element("label", { class: "check" }, box, label);
   }
 
-  #select(name, label, choices, hint) {
+  #select(name, label, choices, hint = "") {
     const options = choices.map(([value, text]) => element("option", { value, text }));
     const select = element("select", { id: `set-${name}` }, ...options);
     select.value = this.settings.values[name];
@@ -210,6 +215,15 @@ export class SettingsPanel {
       this.#changed();
     });
     return [this.#check("showsTokens", translate("settings.askTokens")), field(translate("settings.alternatives"), input)];
+  }
+
+  /** Returns a section for answers that are read aloud; none without a model that does. */
+  #reading(voices) {
+    const { server, values } = this.settings;
+    if (server.speaker === null) return [];
+    const names = new Set(values.voice === "" ? voices : [...voices, values.voice]);
+    const choices = [["", translate("settings.asModel")], ...[...names].map((name) => [name, name])];
+    return [section(translate("settings.reading"), values.voice !== "", this.#select("voice", translate("settings.voice"), choices))];
   }
 
   #offlineCopy() {

@@ -26,6 +26,7 @@ export const UNSET = frozen({
   asksForApproval: true,
   collection: "", // the id of the vector store that is searched
   tools: "",
+  voice: "", // in which answers are read aloud
 });
 const REASONING = ["", "on", "off"];
 const READERS = {
