@@ -74,6 +74,8 @@ async def test_speeds_beyond_the_models_own_are_stretched(tmp_path: Path) -> Non
         (SpeechOptions("Hi", "af_bella(0)"), "voice", "weights above 0"),
         (SpeechOptions("Hi", "af_bella+"), "voice", "must be a voice, or a mix"),
         (SpeechOptions("Hi", "+".join(["echo"] * 17)), "voice", "at most 16"),
+        (SpeechOptions("Hi", f"echo{' ' * 10**6}x"), "voice", "must be a voice, or a mix"),
+        (SpeechOptions("Hi", f"echo({' ' * 10**6}x"), "voice", "must be a voice, or a mix"),
         (SpeechOptions("  \n", "echo"), "input", "must not be empty"),
         (SpeechOptions("😀 …", "echo"), "input", "can be spoken"),
         (SpeechOptions("Hi", "echo", speed=4.5), "speed", "0.25 to 4.0, given 4.5"),
