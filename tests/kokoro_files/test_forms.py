@@ -209,7 +209,7 @@ def test_a_broken_archive_is_refused(tmp_path: Path) -> None:
     directory = write_archive_form(tmp_path / "tiny")
     archive = directory / "voices-v1.0.bin"
     content = bytearray(archive.read_bytes())
-    content[1000:1100] = bytes(100)  # in the first voice: its checksum is wrong
+    content[1000:1100] = bytes(100)  # the checksum of the first voice is wrong
     archive.write_bytes(content)
     with pytest.raises(ModelLoadError, match="no archive of NumPy arrays"):
         open_engine(directory, tmp_path)

@@ -93,7 +93,7 @@ class SpeechRun:
         """
         reason = FinishReason.ERROR
         running: deque[asyncio.Task[SpokenPart]] = deque()
-        is_last: asyncio.Future[bool] | None = None  # of the newest piece
+        is_last: asyncio.Future[bool] | None = None  # answers for the newest piece
         try:
             with self._admit_second() as num_at_once:
                 async with aclosing(self._pieces()) as pieces:
