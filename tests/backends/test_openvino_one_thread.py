@@ -125,3 +125,16 @@ def test_other_products_are_no_products_of_gates() -> None:
     ]
     assert list(gate_products(ov.Model(results, [rows, others], "others"))) == []
     assert list(gate_products(build_gated_layer(rank=2))) == []
+
+
+def test_a_product_that_broadcasts_is_no_product_of_gates() -> None:
+    """A Kokoro model multiplies sines by one number for each row, made of the same rows."""
+    rows = ops.parameter([-1, -1, HIDDEN], ov.Type.f32)
+    mask = ops.sigmoid(multiply_by(rows, make_matrix(1, HIDDEN)))
+    product = ops.multiply(ops.sin(multiply_by(rows, make_matrix(INNER, HIDDEN))), mask)
+    result = ops.result(multiply_by(product, make_matrix(HIDDEN, INNER)))
+    graph = ov.Model([result], [rows], "masked")
+    expected = compute(graph.clone())
+    keep_gates_apart(ov.Core(), graph, {"INFERENCE_NUM_THREADS": 1})
+    assert list_broadcasts(graph) == ["numpy"]
+    np.testing.assert_array_equal(compute(graph), expected)

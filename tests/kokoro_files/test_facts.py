@@ -1,11 +1,15 @@
 """The lists of models, `ouzel inspect` and `ouzel list` know models that speak."""
 
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.model_store.hub_reference import has_all_weights
 from ouzel.model_store.kept import kept_in
 from ouzel.model_store.model_directory import find_or_download
+from ouzel.model_store.verdict import Verdict, judge
 from ouzel.serve.files_of_model import read_files_of_model
 from ouzel.serve.measuring import Question, measure
 from ouzel.serve.models_dir import list_models
@@ -52,3 +56,22 @@ def test_a_snapshot_of_the_hub_is_whole_with_graph_and_voices(tmp_path: Path) ->
     for voice in (directory / "voices").iterdir():
         voice.unlink()
     assert not has_all_weights(directory)
+
+
+def test_a_snapshot_with_a_broken_config_is_told_by_its_files(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{")
+    assert not has_all_weights(tmp_path)
+    (tmp_path / "model.safetensors").touch()
+    assert has_all_weights(tmp_path)
+
+
+@pytest.mark.parametrize("write", [write_onnx_form, write_archive_form, write_ir_form])
+def test_the_list_of_models_says_that_it_is_served(
+    write: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    assert judge(write(tmp_path / "tiny")) == Verdict("kokoro", 0)
+
+
+def test_the_list_of_models_says_why_pytorchs_weights_are_not_served(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"istftnet": {}, "vocab": {"a": 1}}')
+    assert "Kokoro's weights for PyTorch" in judge(tmp_path).reason

@@ -1,6 +1,7 @@
 """Kokoro models load in each published form, and other directories are refused or left alone."""
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -176,6 +177,41 @@ def test_voices_of_another_model_are_refused(tmp_path: Path) -> None:
     directory = write_onnx_form(tmp_path / "tiny")
     make_table(0.5, num_rows=1).tofile(directory / "voices" / "expr-voice.bin")
     with pytest.raises(ModelLoadError, match="no voice of a Kokoro model"):
+        open_engine(directory, tmp_path)
+
+
+def test_voices_that_are_no_files_are_left_out(tmp_path: Path) -> None:
+    directory = write_onnx_form(tmp_path / "tiny")
+    (directory / "voices" / "af_gone.bin").symlink_to("../blobs/gone")
+    (directory / "voices" / "af_room.bin").mkdir()
+    info = open_engine(directory, tmp_path).info
+    assert info.speech is not None
+    assert info.speech.voices == tuple(sorted(LOUDNESS))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"\x93NUMPY\x01\x00", b"x"])
+def test_a_broken_array_is_refused(content: bytes, tmp_path: Path) -> None:
+    directory = write_onnx_form(tmp_path / "tiny")
+    (directory / "voices" / "af_broken.npy").write_bytes(content)
+    with pytest.raises(ModelLoadError, match=r"af_broken\.npy is no array of NumPy"):
+        open_engine(directory, tmp_path)
+
+
+def test_an_archive_with_other_files_is_refused(tmp_path: Path) -> None:
+    directory = write_archive_form(tmp_path / "tiny")
+    with zipfile.ZipFile(directory / "voices-v1.0.bin", "a") as archive:
+        archive.writestr("README.txt", "Voices.")
+    with pytest.raises(ModelLoadError, match="no voice of a Kokoro model"):
+        open_engine(directory, tmp_path)
+
+
+def test_a_broken_archive_is_refused(tmp_path: Path) -> None:
+    directory = write_archive_form(tmp_path / "tiny")
+    archive = directory / "voices-v1.0.bin"
+    content = bytearray(archive.read_bytes())
+    content[1000:1100] = bytes(100)  # the checksum of the first voice is wrong
+    archive.write_bytes(content)
+    with pytest.raises(ModelLoadError, match="no archive of NumPy arrays"):
         open_engine(directory, tmp_path)
 
 

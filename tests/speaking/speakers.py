@@ -20,6 +20,7 @@ from ouzel.observability import Metrics
 from ouzel.serve.engine_factories import openvino_engine
 from ouzel.speaking import Speaker, SpeechOptions, SpokenPart
 from ouzel.speaking.phonemizer import Phonemizer
+from ouzel.speaking.speaker import MakePhonemizer
 from ouzel.tokenizer.huggingface import load_tokenizer
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import StepOutput
@@ -84,7 +85,9 @@ class Running:
 
 
 @asynccontextmanager
-async def run_speaker(tmp_path: Path) -> AsyncIterator[Running]:
+async def run_speaker(
+    tmp_path: Path, make_phonemizer: MakePhonemizer = make_letters
+) -> AsyncIterator[Running]:
     accepted.clear()
     model = ModelConfig(
         model=str(write_onnx_form(tmp_path / "tiny")), cache_dir=str(tmp_path / "cache")
@@ -104,7 +107,7 @@ async def run_speaker(tmp_path: Path) -> AsyncIterator[Running]:
     try:
         tokenizer = load_tokenizer(local.directory)
         served = replace(make_model(engine), tokenizer=tokenizer)
-        yield Running(Speaker(served, metrics, threads, make_letters), engine, metrics)
+        yield Running(Speaker(served, metrics, threads, make_phonemizer), engine, metrics)
     finally:
         may_step.set()
         threads.close()

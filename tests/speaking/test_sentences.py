@@ -102,3 +102,18 @@ def test_no_piece_is_longer_than_the_model_allows(space_every: int) -> None:
 
 def test_marks_alone_are_not_spoken() -> None:
     assert make_pieces((STOP, COMMA, SPACE), ()) == []
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_a_tiny_limit_of_the_model_loses_nothing(limit: int) -> None:
+    pieces = make_pieces((50,) * 7, max_len=limit)
+    assert sum(length for length, _ in pieces) == 7
+    assert all(0 < length <= limit for length, _ in pieces)
+
+
+@pytest.mark.parametrize("run", [" ", "\t", ".", "!", "…", "'", ".'", "。", "\n"])
+def test_a_run_of_marks_or_spaces_is_read_once(run: str) -> None:
+    """A pattern that reads it again from each of its characters would not end."""
+    text = f"a{run * (300_000 // len(run))}b"
+    letters = "".join(each.text for each in split_sentences(text)).replace(run, "")
+    assert letters.strip("' ") == "ab"

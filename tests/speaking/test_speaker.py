@@ -1,6 +1,7 @@
 """Texts become sound through the real engine, part by part; closing a stream ends the work."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,8 @@ async def test_speeds_beyond_the_models_own_are_stretched(tmp_path: Path) -> Non
         (SpeechOptions("Hi", "af_bella(0)"), "voice", "weights above 0"),
         (SpeechOptions("Hi", "af_bella+"), "voice", "must be a voice, or a mix"),
         (SpeechOptions("Hi", "+".join(["echo"] * 17)), "voice", "at most 16"),
+        (SpeechOptions("Hi", f"echo{' ' * 10**6}x"), "voice", "must be a voice, or a mix"),
+        (SpeechOptions("Hi", f"echo({' ' * 10**6}x"), "voice", "must be a voice, or a mix"),
         (SpeechOptions("  \n", "echo"), "input", "must not be empty"),
         (SpeechOptions("😀 …", "echo"), "input", "can be spoken"),
         (SpeechOptions("Hi", "echo", speed=4.5), "speed", "0.25 to 4.0, given 4.5"),
@@ -166,3 +169,20 @@ async def test_the_metrics_count_phonemes_and_the_end(tmp_path: Path) -> None:
     assert part.num_tokens == len(accepted[0].prompt_token_ids)
     [line] = [each for each in text.splitlines() if each.startswith("vllm:prompt_tokens_total")]
     assert float(line.split()[-1]) == part.num_tokens
+
+
+async def test_the_first_piece_is_spoken_before_the_phonemes_of_the_second_are_known(
+    tmp_path: Path,
+) -> None:
+    class Waiting:
+        def to_phonemes(self, text: str) -> str:
+            if "second" in text:
+                while not accepted:
+                    time.sleep(0.001)
+            return text.lower()
+
+    async with run_speaker(tmp_path, lambda language: Waiting()) as running:
+        parts = await running.speak(f"The first piece of the text. {'A second piece. ' * 8}")
+    assert len(parts) >= 2
+    assert not parts[0].samples[-int(0.25 * 24_000) :].any()  # the pause between them
+    assert parts[-1].samples[-2 * SAMPLES * 5 :].any()

@@ -113,7 +113,9 @@ def _find_graph(root: Path) -> Path | None:
 def _find_voices(directory: Path) -> tuple[Path, ...]:
     if not directory.is_dir():
         return ()
-    return tuple(path for path in sorted(directory.iterdir()) if path.suffix in VOICE_SUFFIXES)
+    paths = sorted(directory.iterdir())
+    # a link may lead nowhere, after a download that broke off
+    return tuple(path for path in paths if path.suffix in VOICE_SUFFIXES and path.is_file())
 
 
 def _find_archive(root: Path) -> Path | None:

@@ -6,6 +6,7 @@ row n - 1 (hexgrad/kokoro, `KPipeline.infer`).
 
 import re
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,9 @@ _NAME = re.compile(r"\w[\w.-]{0,63}")
 _MAX_ROWS = 2**12
 _MAX_VOICES = 1024
 _ROW_BYTES = STYLE_SIZE * 4
+
+# errors of NumPy and zipfile for broken files; the last: an entry with a password
+_FAULTS = (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error, RuntimeError)
 
 Voices = dict[str, NDArray[np.float32]]
 
@@ -46,7 +50,7 @@ def read_voices(directory: Path) -> Voices:
 
 def _read_files(directory: Path) -> Voices:
     tables: Voices = {}
-    for path in sorted(directory.iterdir()):
+    for path in sorted(path for path in directory.iterdir() if path.is_file()):
         if path.suffix == ".npy":
             tables[path.stem] = _shape_table(_load_array(path), path)
         elif path.suffix == ".bin":
@@ -64,7 +68,7 @@ def _check_size(path: Path) -> None:
 def _load_array(path: Path) -> NDArray[np.generic]:
     try:
         array: NDArray[np.generic] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except _FAULTS as error:
         raise ModelLoadError(f"{path} is no array of NumPy: {error}") from error
     return array
 
@@ -74,12 +78,14 @@ def _read_archive(path: Path) -> Voices:
         with np.load(path, allow_pickle=False) as archive:
             names = archive.files[: _MAX_VOICES + 1]
             return {name: _shape_table(archive[name], path) for name in names}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except _FAULTS as error:
         raise ModelLoadError(f"{path} is no archive of NumPy arrays: {error}") from error
 
 
-def _shape_table(array: NDArray[np.generic], path: Path) -> NDArray[np.float32]:
+def _shape_table(array: object, path: Path) -> NDArray[np.float32]:
     """Returns the array as [rows, 256]; files have [510, 1, 256], and older ones 511 rows."""
+    if not isinstance(array, np.ndarray):
+        raise ModelLoadError(_describe_fault(path, "an entry that is no array"))
     num_rows, rest = divmod(array.size, STYLE_SIZE)
     if rest or not MAX_PHONEMES <= num_rows <= _MAX_ROWS or array.dtype.kind != "f":
         raise ModelLoadError(_describe_fault(path, f"{array.size} numbers of {array.dtype}"))

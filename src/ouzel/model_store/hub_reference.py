@@ -73,7 +73,7 @@ def has_all_weights(directory: Path) -> bool:
 
     A Kokoro model needs its voices, too.
     """
-    if is_declared(directory):
+    if _is_kokoro(directory):
         return _has_kokoro(directory)
     if is_ir(directory):
         return all(path.with_suffix(".bin").is_file() for path in directory.glob("openvino_*.xml"))
@@ -93,6 +93,13 @@ def _has_listed_files(index: Path) -> bool:
         names = set(json.loads(index.read_bytes())["weight_map"].values())
         return all(index.with_name(name).is_file() for name in names)
     except (ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _is_kokoro(directory: Path) -> bool:
+    try:
+        return is_declared(directory)
+    except ModelLoadError:  # a broken config.json, which the loader of the model reports
         return False
 
 

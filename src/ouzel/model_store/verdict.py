@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ouzel.errors import ModelLoadError
+from ouzel.kokoro_files.files import find_kokoro
+from ouzel.kokoro_files.model_directory import MODEL_TYPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ def judge(directory: Path) -> Verdict:
 
     model_type = ""
     try:
+        if find_kokoro(directory) is not None:
+            return Verdict(MODEL_TYPE, 0)
         config = read_hf_config(directory)
         model_type, model = config.model_type, ModelConfig(model=str(directory))
         if is_ir_directory(directory):

@@ -109,7 +109,8 @@ class PieceMaker:
 
     def _find_space(self, token_ids: tuple[int, ...]) -> int:
         places = range(self._max_len - 1, 0, -1)
-        return next((each for each in places if token_ids[each] in self._marks.spaces), len(places))
+        found = (each for each in places if token_ids[each] in self._marks.spaces)
+        return next(found, max(len(places), 1))
 
     def _strip(self, token_ids: tuple[int, ...]) -> tuple[int, ...]:
         begin = 0

@@ -93,13 +93,24 @@ class SpeechRun:
         """
         reason = FinishReason.ERROR
         running: deque[asyncio.Task[SpokenPart]] = deque()
+        is_last: asyncio.Future[bool] | None = None  # answers for the newest piece
         try:
             with self._admit_second() as num_at_once:
-                async with aclosing(_mark_last(self._pieces())) as pieces:
-                    async for is_last, piece in pieces:
-                        running.append(asyncio.create_task(self._speak(piece, is_last=is_last)))
-                        while len(running) == num_at_once or (is_last and running):
+                async with aclosing(self._pieces()) as pieces:
+                    async for piece in pieces:
+                        if is_last is not None:
+                            is_last.set_result(False)
+                        if len(running) == num_at_once:
                             yield self._note_part(await running.popleft())
+                        # The engine begins now: whether another piece follows is known later.
+                        is_last = asyncio.get_running_loop().create_future()
+                        running.append(asyncio.create_task(self._speak(piece, is_last)))
+                        if len(running) > 1:
+                            yield self._note_part(await running.popleft())
+                if is_last is not None:
+                    is_last.set_result(True)
+                while running:
+                    yield self._note_part(await running.popleft())
             if not self._num_parts:
                 raise InvalidRequest("must have words that can be spoken", field="input")
             reason = FinishReason.STOP
@@ -142,10 +153,11 @@ class SpeechRun:
         phonemes = " ".join(self._phonemizer.to_phonemes(text).split())
         return tuple(self._shared.model.tokenizer.encode(phonemes, add_special_tokens=False))
 
-    async def _speak(self, piece: Piece, *, is_last: bool) -> SpokenPart:
+    async def _speak(self, piece: Piece, is_last: asyncio.Future[bool]) -> SpokenPart:
+        """Speaks a piece, with a pause unless it is the last one of the text."""
         is_first, self._has_begun = not self._has_begun, True
         samples = await self._run(piece, is_first=is_first)
-        following = None if is_last else piece.following
+        following = None if await is_last else piece.following
         shape = partial(self._shape, samples, following)
         shaped = await self._shared.threads.run(shape)
         return SpokenPart(shaped, len(piece.token_ids))
@@ -190,20 +202,6 @@ class SpeechRun:
     def _note_end(self, reason: FinishReason) -> None:
         self._counts.choice_finished(reason.value)
         self._counts.prompt_computed(num_prompt_tokens=self._num_tokens, num_cached_tokens=0)
-
-
-async def _mark_last(
-    pieces: AsyncGenerator[Piece, None],
-) -> AsyncGenerator[tuple[bool, Piece], None]:
-    """Yields each piece as soon as the next is known, with a mark at the last one."""
-    previous: Piece | None = None
-    async with aclosing(pieces):
-        async for piece in pieces:
-            if previous is not None:
-                yield False, previous
-            previous = piece
-        if previous is not None:
-            yield True, previous
 
 
 def _name_break(sentence: Sentence) -> Break:

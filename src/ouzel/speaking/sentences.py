@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 MAX_CHARS = 400  # characters of a sentence; longer ones are cut at clauses, then at spaces
 _WRAPPED = re.compile(r"(?<=[^\W\d_,;-])[ \t]*\n[ \t]*(?=[^\W\d_])")
-_LINES = re.compile(r"\s*\n\s*")
-# an end of a sentence with closing quotes and brackets, or a mark that needs no space behind it
-_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s)|[।॥。！？]+[\"'”’»)\]」』]*")
+# an end of a sentence with closing quotes and brackets, or a mark that needs no space behind it;
+# a run of marks is tried once only, from its begin
+_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s)|[।॥。！？]+[\"'”’»)\]」』]*")
 _LAST_WORD = re.compile(r"[\w.]+$")
 _CLAUSE = re.compile(r"[,;:—–][\"'”’»)\]]*(?=\s)|[，、；：]")
 _ABBREVIATIONS = frozenset(
@@ -35,7 +35,7 @@ class Sentence:
 
 def split_sentences(text: str) -> Iterator[Sentence]:
     """Yields the sentences of a text, without blank ones."""
-    for line in _LINES.split(_join_wrapped_lines(text.strip())):
+    for line in _join_wrapped_lines(text).split("\n"):
         sentences = [each for each in _split_line(line) if each]
         for index, sentence in enumerate(sentences):
             parts = list(_cut_long(sentence))

@@ -37,7 +37,8 @@ LANGUAGES = {
 }
 _SHORT_LANGUAGES = {"en": "en-us", "fr": "fr-fr", "pt": "pt-br"}
 _DEFAULT_LANGUAGE = "en-us"
-_TERM = re.compile(r"\s*([^()+\s]+)\s*(?:\(\s*([\d.]+)\s*\))?\s*")
+# for a term without spaces at its ends; no two neighbours take the same characters
+_TERM = re.compile(r"([^()+\s]+)\s*(?:\(\s*([\d.]+)\s*\))?")
 _MAX_TERMS = 16
 _MAX_WEIGHT = 1000.0
 _SHOWN_CHARS = 100
@@ -52,7 +53,7 @@ def find_mix(voice: str, names: Sequence[str]) -> Mix:
     if len(terms) > _MAX_TERMS:
         raise InvalidRequest(f"must mix at most {_MAX_TERMS} voices", field="voice")
     for term in terms:
-        match = _TERM.fullmatch(term)
+        match = _TERM.fullmatch(term.strip())
         if match is None:
             raise InvalidRequest(
                 f'must be a voice, or a mix such as "af_bella(2)+af_sky(1)", given {_show(voice)}',
@@ -94,7 +95,7 @@ def find_language(language: str | None, mix: Mix, names: Sequence[str]) -> str:
     Requests may name it as Kokoro-FastAPI does, by the first letter of voices.
     """
     if language is not None:
-        code = language.strip().lower().replace("_", "-")
+        code = language.strip()[:_SHOWN_CHARS].lower().replace("_", "-")
         return LANGUAGES.get(code) or _SHORT_LANGUAGES.get(code) or code
     index, _ = max(mix, key=lambda each: each[1])
     return LANGUAGES.get(names[index][:1], _DEFAULT_LANGUAGE)

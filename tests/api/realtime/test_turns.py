@@ -1,9 +1,22 @@
 """Turns of speech become text: at pauses, or where the client commits them."""
 
+import asyncio
+from contextlib import suppress
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from tests.api.realtime.speaking import RATE, Speaker, TurnRepeater, make_silence, make_tone
+from ouzel.transcription.live.speech_probability import LiveEnergyDetector
+from tests.api.realtime.speaking import (
+    RATE,
+    Speaker,
+    TurnRepeater,
+    live_server,
+    make_silence,
+    make_tone,
+    speak,
+)
 
 TRANSCRIPTION = "conversation.item.input_audio_transcription"
 
@@ -156,3 +169,27 @@ def test_sound_of_telephones_is_read(speaker: Speaker, repeater: TurnRepeater, f
     speaker.send("input_audio_buffer.commit")
     speaker.until(f"{TRANSCRIPTION}.completed")
     assert repeater.durations_s == [pytest.approx(0.75)]
+
+
+class _Watched(LiveEnergyDetector):
+    """Counts the pieces that it rates, and the pieces on an event loop."""
+
+    num_pieces = num_blocking = 0
+
+    def push(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
+        _Watched.num_pieces += 1
+        with suppress(RuntimeError):  # no event loop runs in this thread
+            asyncio.get_running_loop()
+            _Watched.num_blocking += 1
+        return super().push(samples)
+
+
+def test_no_piece_is_rated_on_the_event_loop() -> None:
+    """A detector that is a model waits for other sounds."""
+    with live_server(make_activity=_Watched) as (listening, _), speak(listening) as speaker:
+        speaker.event()
+        for _ in range(3):
+            speaker.append(make_silence(0.02))  # 960 bytes
+        speaker.send("input_audio_buffer.clear")
+        speaker.event()
+    assert (_Watched.num_pieces, _Watched.num_blocking) == (3, 0)

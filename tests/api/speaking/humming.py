@@ -8,7 +8,7 @@ it go on.
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -57,6 +57,7 @@ class Hummer:
         self.calls: list[tuple[str, str | None]] = []  # request id and key id
         self.may_go_on = threading.Event()
         self.num_waiting = self.num_aborted = self.num_running = self.most_running = 0
+        self.num_blocking = 0  # checks on the event loop
 
     def make(self, model: ServedModel, metrics: Metrics) -> "Hummer":
         return self
@@ -66,6 +67,9 @@ class Hummer:
         return RATE
 
     def check(self, options: SpeechOptions) -> None:
+        with suppress(RuntimeError):  # no event loop runs in this thread
+            asyncio.get_running_loop()
+            self.num_blocking += 1
         if options.voice not in _KNOWN:
             raise InvalidRequest(f"must be a voice, given {options.voice!r}", field="voice")
         if options.language not in _LANGUAGES:

@@ -110,7 +110,7 @@ def test_a_model_that_generates_is_refused() -> None:
     assert (answer.status_code, read_error(answer)["param"]) == (400, "model")
     assert read_error(answer)["message"] == (
         "the model 'org/parrot' generates text and makes no speech: serve a voice model, such as "
-        "hexgrad/Kokoro-82M"
+        "onnx-community/Kokoro-82M-v1.0-ONNX"
     )
 
 

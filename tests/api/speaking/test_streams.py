@@ -168,3 +168,11 @@ def test_64_requests_at_once_have_their_own_sounds(held_up: HummingServer) -> No
     assert held_up.hummer.most_running == 64
     for number, (_, format_) in enumerate(texts):
         assert_hums_text(read_sound(answers[number], format_))
+
+
+def test_a_short_text_is_not_checked_on_the_event_loop(
+    http: httpx.Client, humming: HummingServer
+) -> None:
+    """The first text of a language reads lexicons of megabytes."""
+    assert post_text(http, "a.").status_code == 200
+    assert humming.hummer.num_blocking == 0

@@ -5,7 +5,7 @@ for ever.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +27,7 @@ from ouzel.transcription.events import (
     TranscriptionUsage,
     Word,
 )
+from ouzel.transcription.live.speech_probability import LiveEnergyDetector, LiveVoiceActivity
 from ouzel.transcription.options import TranscriptionOptions
 from ouzel.types.engine_info import AudioShape, EngineInfo
 from ouzel.types.step_output import PositionLogprobs, TokenLogprob
@@ -217,10 +218,11 @@ class ListeningServer:
 def listening_server(
     engine_factory: str = "create_listener",
     repeater: Repeater | None = None,
+    make_activity: Callable[[], LiveVoiceActivity] = LiveEnergyDetector,
     **setup: Any,  # the fields of ServerSetup
 ) -> Iterator[ListeningServer]:
     decoder, repeater = WrittenDecoder(), repeater or Repeater()
-    speech = SpeechServices(decoder, repeater.make, MAX_FILE_BYTES)
+    speech = SpeechServices(decoder, repeater.make, MAX_FILE_BYTES, make_activity=make_activity)
     with running_server(
         **{"names": (MODEL,), **setup},
         engine_factory=f"tests.api.speech.listening:{engine_factory}",

@@ -30,7 +30,7 @@ from ouzel.errors import Overloaded
 from ouzel.responses.output_items import new_id
 from ouzel.transcription.live.live_input import LiveInput, TurnStarted, TurnStopped
 from ouzel.transcription.live.speech_probability import LiveVoiceActivity
-from ouzel.worker_threads import PreparationThreads
+from ouzel.worker_threads import LONG_BODY_BYTES, PreparationThreads
 
 # samples of G.711 take four times the bytes when they are 16-bit integers at 16 kHz
 _MOST_GROWTH = 4
@@ -103,8 +103,10 @@ class LiveSession:
 
     async def _append(self, data: bytes, outbox: Outbox) -> None:
         self._share.grow_to(self._count_bytes() + _MOST_GROWTH * len(data))
+        # A detector that is a model takes long for a short sound, too: it waits for other sounds.
+        num_bytes = max(len(data), LONG_BODY_BYTES + 1)
         try:
-            found = await self._threads.run(partial(self._input.append, data), len(data))
+            found = await self._threads.run(partial(self._input.append, data), num_bytes)
             await self._tell(found, outbox)
         finally:
             self.settle()

@@ -28,6 +28,7 @@ from ouzel.audio.writing.wav_writer import fill_sizes
 from ouzel.errors import InvalidRequest
 from ouzel.speaking.spoken_part import SpokenPart
 from ouzel.wire.speech_events import SpeechDeltaEvent, SpeechDoneEvent, SpeechUsage
+from ouzel.worker_threads import LONG_BODY_BYTES
 
 _LONG_PIECE_BYTES = 2**16  # base64 of a longer piece may take over a millisecond
 
@@ -59,7 +60,8 @@ class SpeakingEndpoint:
             body, exchange = admitted.body, get_exchange(scope)
             speaker = self._find_speaker()
             prepare = partial(self._prepare, speaker, body)
-            plan = await self._threads.run(prepare, len(body))
+            # Short bodies take long, too: the first text of a language reads its lexicons.
+            plan = await self._threads.run(prepare, max(len(body), LONG_BODY_BYTES + 1))
             run = self._begin(speaker, plan, exchange)
             await self._send(run, plan, speaker.sample_rate, exchange, send)
 
@@ -68,7 +70,7 @@ class SpeakingEndpoint:
             if self._model.engine.info.task != "speak":
                 raise InvalidRequest(
                     f"{describe_wrong_task(self._model, 'speak')}: serve a voice model, such as "
-                    "hexgrad/Kokoro-82M",
+                    "onnx-community/Kokoro-82M-v1.0-ONNX",
                     param="model",
                 )
             assert self._speech is not None, "a server with a voice model has the parts for it"
@@ -164,23 +166,29 @@ async def _frame(
 
 async def _collect(
     pieces: AsyncGenerator[bytes, None], plan: SpeechPlan, run: SpeechRun
-) -> bytearray:
-    """Returns the complete file, with its length in its header."""
-    file = bytearray()
+) -> list[bytes]:
+    """Returns the pieces of the complete file, whose first has the header with the length.
+
+    The pieces are not joined: a file may have hundreds of megabytes.
+    """
     async with aclosing(pieces):
-        async for piece in pieces:
-            file += piece
+        file = [piece async for piece in pieces if piece]
+    if not file:
+        return file
+    first = bytearray(file[0])
     if plan.format in ("wav", "wav_float"):
-        fill_sizes(file)
+        fill_sizes(first, sum(map(len, file)))
     elif plan.format == "flac" and run.num_samples:
-        fill_num_samples(file, run.num_samples)
-    return file
+        fill_num_samples(first, run.num_samples)
+    return [bytes(first), *file[1:]]
 
 
-async def _send_whole(file: bytearray, plan: SpeechPlan, send: Send) -> None:
+async def _send_whole(file: list[bytes], plan: SpeechPlan, send: Send) -> None:
     headers = [
         (b"content-type", MEDIA_TYPES[plan.format].encode()),
-        (b"content-length", str(len(file)).encode()),
+        (b"content-length", str(sum(map(len, file))).encode()),
     ]
     await send({"type": "http.response.start", "status": HTTPStatus.OK.value, "headers": headers})
-    await send({"type": "http.response.body", "body": bytes(file)})
+    for piece in file:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

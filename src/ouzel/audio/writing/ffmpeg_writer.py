@@ -111,15 +111,15 @@ class FfmpegWriter:
                 self._container.mux(packet)
 
 
-def fill_num_samples(file: bytearray, num_samples: int) -> None:
-    """Writes the number of samples into the header of a complete FLAC file.
+def fill_num_samples(first: bytearray, num_samples: int) -> None:
+    """Writes the number of samples into the header of a FLAC file, in its first piece.
 
     STREAMINFO (RFC 9639, section 8.2) is the first block, behind 8 bytes. The number has 36 bits
     and begins in the middle of its byte 13.
     """
     begin = _STREAMINFO_AT + 13
-    file[begin] = file[begin] & 0xF0 | num_samples >> 32 & 0x0F
-    file[begin + 1 : begin + 5] = (num_samples & 0xFFFFFFFF).to_bytes(4)
+    first[begin] = first[begin] & 0xF0 | num_samples >> 32 & 0x0F
+    first[begin + 1 : begin + 5] = (num_samples & 0xFFFFFFFF).to_bytes(4)
 
 
 class _Sink:

@@ -56,14 +56,15 @@ class WavWriter:
         return header
 
 
-def fill_sizes(file: bytearray) -> None:
-    """Writes the true sizes into the header of a complete file of `WavWriter`.
+def fill_sizes(first: bytearray, num_bytes: int) -> None:
+    """Writes the true sizes into the header of a file of `WavWriter`.
 
-    A file too long for its 32-bit sizes keeps the sizes 0xFFFFFFFF.
+    `first` is the first piece of the file, which has `num_bytes`. A file too long for its 32-bit
+    sizes keeps the sizes 0xFFFFFFFF.
     """
-    if len(file) - 8 < _UNKNOWN_SIZE:
-        pack_into("<I", file, _RIFF_SIZE_AT, len(file) - 8)
-        pack_into("<I", file, _DATA_SIZE_AT, len(file) - _HEADER_BYTES)
+    if num_bytes - 8 < _UNKNOWN_SIZE:
+        pack_into("<I", first, _RIFF_SIZE_AT, num_bytes - 8)
+        pack_into("<I", first, _DATA_SIZE_AT, num_bytes - _HEADER_BYTES)
 
 
 def clip_samples(samples: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -48,10 +48,17 @@ def gate_products(graph: ov.Model) -> Iterator[Node]:
             if (
                 product.get_type_name() == "Multiply"
                 and product.get_output_partial_shape(0).rank == _RANK
+                and not _broadcasts(product)
             ):
                 rows = [find_multiplied_rows(value) for value in product.input_values()]
                 if None not in rows and rows[0] == rows[1]:
                     yield product
+
+
+def _broadcasts(product: Node) -> bool:
+    """Tells whether the factors have different shapes: a voice model multiplies sines by a mask."""
+    first, second = (value.get_partial_shape() for value in product.input_values())
+    return not first.compatible(second)
 
 
 def find_multiplied_rows(value: Node) -> tuple[str, int] | None:
