@@ -101,6 +101,15 @@ def test_rules_pronounce_english_words_where_espeak_fails(
     assert "words are pronounced by rules: espeak-ng could not be started" in caplog.text
 
 
+def test_a_word_is_asked_again_after_a_failure(tmp_path: Path) -> None:
+    command = EspeakCommand(str(tmp_path / "espeak-ng"), "en-us")
+    espeak = EspeakEnglish(command, Dialect.AMERICAN)
+    phonemizer = EnglishPhonemizer(Dialect.AMERICAN, Lexicon({}, {}), espeak)
+    assert phonemizer.to_phonemes("make") == "mˈAk"  # the command is missing: rules answer
+    write_espeak(tmp_path, {"make": "mˈuː"})
+    assert phonemizer.to_phonemes("make") == "mˈu"
+
+
 def test_threads_share_a_phonemizer(tmp_path: Path) -> None:
     words = ["bat", "make", "stone"]
     phonemizer = EnglishPhonemizer(Dialect.AMERICAN, Lexicon({}, {}))

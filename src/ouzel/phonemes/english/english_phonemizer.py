@@ -102,10 +102,16 @@ class EnglishPhonemizer:
             word: phonemes or pronounce_by_letters(spelling, self._dialect)
             for word, spelling, phonemes in zip(new, spellings, asked, strict=True)
         }
+        # A word is asked again if the command failed, which another time may not.
+        lasting = [
+            (word, fresh[word])
+            for word, phonemes in zip(new, asked, strict=True)
+            if phonemes or self._espeak is None
+        ]
         with self._lock:
-            if len(self._answers) + len(fresh) > _MAX_KNOWN:
+            if len(self._answers) + len(lasting) > _MAX_KNOWN:
                 self._answers.clear()
-            self._answers.update(list(fresh.items())[:_MAX_KNOWN])
+            self._answers.update(lasting[:_MAX_KNOWN])
         return answers | fresh
 
 
