@@ -1,8 +1,10 @@
-"""Writes the tokenizers of checkpoints that hear."""
+"""Writes the tokenizers of checkpoints that hear, and compares their answers."""
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 
@@ -26,3 +28,19 @@ def write_tokenizer(
     tokenizer.save(str(directory / "tokenizer.json"))
     settings = {"eos_token": turns[1], "chat_template": template}
     (directory / "tokenizer_config.json").write_text(json.dumps(settings))
+
+
+def read_logprobs(answer: dict[str, Any]) -> list[float]:  # JSON
+    return [each["logprob"] for each in answer["choices"][0]["logprobs"]["content"]]
+
+
+def expect_same_answers(first: dict[str, Any], again: dict[str, Any]) -> None:  # JSON
+    """Compares two answers. Rows of a step with cached tokens may be rounded differently."""
+    (one,), (two,) = first["choices"], again["choices"]
+    assert one["message"] == two["message"]
+    assert read_logprobs(first) == pytest.approx(read_logprobs(again), abs=1e-4)
+
+
+def differ(first: dict[str, Any], other: dict[str, Any]) -> bool:  # JSON
+    """Tells whether two answers differ by more than rounding."""
+    return read_logprobs(first) != pytest.approx(read_logprobs(other), abs=1e-3)

@@ -11,7 +11,12 @@ import pytest
 from tests.api.hearing import MARKS, TEMPLATE, encode_sound
 from tests.backends.hearing_golden import GOLDEN, SOUND_TOKEN
 from tests.serve.drawings import data_url, encoded, shape
-from tests.serve.hearing_files import write_tokenizer
+from tests.serve.hearing_files import (
+    differ,
+    expect_same_answers,
+    read_logprobs,
+    write_tokenizer,
+)
 from tests.serve.running import RunningServer, serving
 
 # A template with the markup of Gemma 4's template, in our words.
@@ -102,12 +107,8 @@ def test_sounds_are_heard_and_cached(server: RunningServer) -> None:
     assert [each["prompt_tokens_details"]["audio_tokens"] for each in usages] == [37] * 3
     cached = [each["prompt_tokens_details"]["cached_tokens"] for each in usages]
     assert cached[1] > 37 > cached[2]
-    assert again["choices"] == first["choices"]
-    assert other["choices"] != first["choices"]
-
-
-def read_logprobs(answer: dict[str, Any]) -> list[float]:
-    return [each["logprob"] for each in answer["choices"][0]["logprobs"]["content"]]
+    expect_same_answers(first, again)
+    assert differ(first, other)
 
 
 def test_gemma_hears_and_sees_in_one_chat(gemma: RunningServer) -> None:
@@ -132,10 +133,7 @@ def test_gemma_hears_and_sees_in_one_chat(gemma: RunningServer) -> None:
     # a frame begins every 10 ms; 48 x 36 pixels become 9 squares of 12 x 12 in each of 7 rows
     assert [each["audio_tokens"] for each in details] == [25] * 6
     assert [each.get("image_tokens") for each in details] == [63] * 5 + [None]
-    texts = [answer["choices"][0]["message"]["content"] for answer in (first, again)]
-    assert texts[0] == texts[1]
-    # rows of a step and of a step with cached tokens may round differently
-    assert read_logprobs(again) == pytest.approx(read_logprobs(first), abs=1e-4)
+    expect_same_answers(first, again)
     cached = [each["cached_tokens"] for each in details]
     assert cached[1] > 63 + 25 > cached[2] >= 63 > cached[3]
     others = (first, other_sound, other_picture, other_order)

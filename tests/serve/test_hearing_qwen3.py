@@ -12,7 +12,7 @@ from PIL import Image
 
 from tests.api.hearing import encode_sound
 from tests.backends.hearing_golden import GOLDEN, SOUND_TOKEN
-from tests.serve.hearing_files import write_tokenizer
+from tests.serve.hearing_files import differ, expect_same_answers, write_tokenizer
 from tests.serve.running import RunningServer, serving
 
 ASR_MARKS = ("<|audio_pad|>", "<|audio_start|>", "<|audio_end|>")
@@ -116,11 +116,12 @@ def test_a_template_of_sounds_alone_is_served(asr_server: RunningServer) -> None
     usages = [each["usage"]["prompt_tokens_details"] for each in answers]
     assert [each["audio_tokens"] for each in usages] == [33] * 4
     assert usages[1]["cached_tokens"] >= 32 > usages[3]["cached_tokens"]
-    first, again, with_context, other = (each["choices"] for each in answers)
-    assert again == first
-    assert with_context != first != other
+    first, again, with_context, other = answers
+    expect_same_answers(first, again)
+    assert differ(first, with_context)
+    assert differ(first, other)
     [message] = response["output"]
-    assert message["content"][0]["text"] == first[0]["message"]["content"]
+    assert message["content"][0]["text"] == first["choices"][0]["message"]["content"]
 
 
 REFUSED = {
@@ -178,10 +179,10 @@ def test_a_model_sees_and_hears_in_one_chat(omni_server: RunningServer) -> None:
             )
         ]
 
-    first, again, other_picture, other_sound = (each["choices"] for each in answers)
-    assert first == again
-    assert first != other_picture
-    assert first != other_sound
+    first, again, other_picture, other_sound = answers
+    expect_same_answers(first, again)
+    assert differ(first, other_picture)
+    assert differ(first, other_sound)
     details = [each["usage"]["prompt_tokens_details"] for each in answers]
     assert [each["audio_tokens"] for each in details] == [33] * 4
     assert details[1]["cached_tokens"] > 32 > details[2]["cached_tokens"]
