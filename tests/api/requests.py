@@ -13,6 +13,17 @@ def chat(said: str, **fields: object) -> Json:
     return {"model": "parrot", "messages": [{"role": "user", "content": said}], **fields}
 
 
+# requests that need a model of texts
+TEXT_REQUESTS: list[tuple[str, Json]] = [
+    ("/v1/chat/completions", chat("Hi")),
+    ("/v1/completions", {"prompt": "Hi"}),
+    ("/v1/responses", {"input": "Hi"}),
+    ("/v1/messages", chat("Hi", max_tokens=3)),
+    ("/v1/embeddings", {"input": "Hi"}),
+    ("/v1/rerank", {"query": "Hi", "documents": ["Ho"]}),
+]
+
+
 def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         time.sleep(0.005)

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.requests import chat, read_error, wait_until
+from tests.api.requests import TEXT_REQUESTS, chat, read_error, wait_until
 from tests.api.server_setup import ServerSetup
 from tests.api.serving import running_server
 from tests.api.speaking.humming import MAX_CHARACTERS, MODEL, HummingServer, humming_server
@@ -122,17 +122,7 @@ def test_a_model_that_transcribes_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/v1/chat/completions", chat("Hi")),
-        ("/v1/completions", {"prompt": "Hi"}),
-        ("/v1/responses", {"input": "Hi"}),
-        ("/v1/messages", chat("Hi", max_tokens=3)),
-        ("/v1/embeddings", {"input": "Hi"}),
-        ("/v1/rerank", {"query": "Hi", "documents": ["Ho"]}),
-    ],
-)
+@pytest.mark.parametrize(("path", "body"), TEXT_REQUESTS)
 def test_other_endpoints_refuse_a_voice_model(
     http: httpx.Client, path: str, body: dict[str, object]
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from ouzel.api.http.exchange import Exchange
+from ouzel.api.http.recorded_end import record_end
 from ouzel.generation import Usage
 from ouzel.speaking.spoken_part import SpokenPart
 
@@ -42,18 +43,10 @@ class SpeechRun:
 
     async def parts(self) -> AsyncGenerator[SpokenPart, None]:
         """Yields the parts. Closing the generator aborts the speech."""
-        reason = "abort"
-        try:
-            async with aclosing(self._parts) as parts:
-                async for part in parts:
-                    self._record(part)
-                    yield part
-            reason = "stop"
-        except Exception:
-            reason = "error"
-            raise
-        finally:
-            self.finish_reasons.append(reason)
+        async with aclosing(record_end(self._parts, self.finish_reasons.append)) as parts:
+            async for part in parts:
+                self._record(part)
+                yield part
 
     def _record(self, part: SpokenPart) -> None:
         if self.ttft_s is None:

@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from ouzel.api.http.recorded_end import record_end
 from ouzel.generation import Usage
 from ouzel.transcription.events import TextDelta, Transcription, TranscriptionEvent
 
@@ -29,18 +30,10 @@ class SpeechRun:
 
     async def events(self) -> AsyncGenerator[TranscriptionEvent, None]:
         """Yields the events. Closing the generator aborts the transcription."""
-        reason = "abort"
-        try:
-            async with aclosing(self._events) as events:
-                async for event in events:
-                    self._record(event)
-                    yield event
-            reason = "stop"
-        except Exception:
-            reason = "error"
-            raise
-        finally:
-            self.finish_reasons.append(reason)
+        async with aclosing(record_end(self._events, self.finish_reasons.append)) as events:
+            async for event in events:
+                self._record(event)
+                yield event
 
     async def result(self) -> Transcription:
         """Runs the transcription to its end."""

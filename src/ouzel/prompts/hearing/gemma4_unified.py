@@ -1,7 +1,7 @@
 """Gemma 4 12B reads the samples of a sound themselves, up to 30 s; one token stands for 40 ms.
 
 Reference: transformers, models/gemma4_unified/processing_gemma4_unified.py. The reference takes
-sounds of any length, but the models were trained with 30 s; a longer sound is refused.
+sounds of any length; here a sound longer than 30 s, the limit of Gemma 4 E2B and E4B, is refused.
 """
 
 from dataclasses import dataclass
