@@ -198,6 +198,17 @@ def test_the_api_loads_no_optional_library() -> None:
     assert done.stdout.split() == []
 
 
+def test_a_server_without_a_voice_model_compiles_no_patterns_of_english() -> None:
+    script = (
+        "import sys, ouzel.serve.http_frontend; "
+        "print(*(name for name in sys.modules if name.startswith('ouzel.phonemes')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
 def test_the_engine_is_started_before_numpy_is_imported() -> None:
     """Importing numpy takes a tenth of a second, and would delay the engine's start."""
     script = "import sys, ouzel.serve.command; sys.exit('numpy' in sys.modules)"
